@@ -148,7 +148,7 @@ def test_a_request_that_got_lost_is_sent_again_and_done_once(lodge: RunningApi) 
         assert lost.value.code == "server_unreachable", "a secret is not asked for twice"
 
 
-def test_a_live_stream_that_breaks_is_continued(lodge: RunningApi) -> None:
+async def test_a_live_stream_that_breaks_is_continued(lodge: RunningApi) -> None:
     """Whatever happens while the connection is cut is told once, in both clients."""
     lodge.furnish()
     actions = lodge.engine.actions
@@ -162,23 +162,20 @@ def test_a_live_stream_that_breaks_is_continued(lodge: RunningApi) -> None:
             actions.cancel(None, asked.id)
             assert list(one) == [actions.get(None, asked.id)]
 
-        async def scenario() -> None:
-            async with AsyncClient(url, token) as other:
-                seen = other.live("acme")
-                begun = asyncio.ensure_future(anext(seen))
-                while not begun.done():
-                    first = await asyncio.to_thread(actions.run_now, "acme", "s")
-                    await asyncio.wait({begun}, timeout=0.2)
-                made = [begun.result().id]
-                for _ in range(3):
-                    while made[-1] != first.id:
-                        made.append((await anext(seen)).id)
-                    flaky.cut()
-                    first = await asyncio.to_thread(actions.run_now, "acme", "s")
-                assert len(set(made)) == len(made)
-                await seen.aclose()
-
-        asyncio.run(scenario())
+        async with AsyncClient(url, token) as other:
+            seen = other.live("acme")
+            begun = asyncio.ensure_future(anext(seen))
+            while not begun.done():
+                first = await asyncio.to_thread(actions.run_now, "acme", "s")
+                await asyncio.wait({begun}, timeout=0.2)
+            made = [begun.result().id]
+            for _ in range(3):
+                while made[-1] != first.id:
+                    made.append((await anext(seen)).id)
+                flaky.cut()
+                first = await asyncio.to_thread(actions.run_now, "acme", "s")
+            assert len(set(made)) == len(made)
+            await seen.aclose()
 
 
 class Flaky:
@@ -233,7 +230,7 @@ class Flaky:
                     (there if readable is here else here).sendall(data)
 
 
-def test_an_endless_answer_ends(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_an_endless_answer_ends(monkeypatch: pytest.MonkeyPatch) -> None:
     """A server that lies sends a small body that unpacks to a large one, and never ends it."""
     monkeypatch.setattr(requests, "MAX_ANSWER_BYTES", 1 << 20)
     with closing(socket.create_server(("127.0.0.1", 0))) as server:
@@ -252,14 +249,11 @@ def test_an_endless_answer_ends(monkeypatch: pytest.MonkeyPatch) -> None:
         liar.start()
         url = f"http://127.0.0.1:{server.getsockname()[1]}"
 
-        async def asked() -> None:
-            async with AsyncClient(url, "token") as client:
-                await client.tenants.get("acme")
-
         with Client(url, "token") as client, pytest.raises(Unavailable, match="more than 1048576 bytes"):
             client.tenants.get("acme")
         with pytest.raises(Unavailable, match="more than 1048576 bytes"):
-            asyncio.run(asked())
+            async with AsyncClient(url, "token") as client:
+                await client.tenants.get("acme")
         liar.join()
 
 

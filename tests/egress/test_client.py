@@ -253,7 +253,7 @@ def test_names_are_asked_of_the_servers_given_and_a_silent_one_holds_nobody() ->
 
 
 @pytest.mark.parametrize("end", ["the wait is cancelled", "the way out stops"])
-def test_a_request_that_is_under_way_is_broken_off(peer: Peer, end: str) -> None:
+async def test_a_request_that_is_under_way_is_broken_off(peer: Peer, end: str) -> None:
     came, gone = threading.Event(), threading.Event()
 
     async def waits(_asked: Asked, reader: asyncio.StreamReader, _writer: object) -> None:
@@ -264,7 +264,7 @@ def test_a_request_that_is_under_way_is_broken_off(peer: Peer, end: str) -> None
     peer.paths["/"] = waits
     way = WayOut(opened(peer))
 
-    async def go() -> None:
+    try:
         sending = asyncio.create_task(way.send(Request("GET", peer.url())))
         await asyncio.to_thread(came.wait, 60)
         if end == "the way out stops":
@@ -274,25 +274,19 @@ def test_a_request_that_is_under_way_is_broken_off(peer: Peer, end: str) -> None
         with pytest.raises(asyncio.CancelledError):
             await asyncio.wait_for(sending, 60)
         assert await asyncio.to_thread(gone.wait, 5)
-
-    try:
-        asyncio.run(go())
     finally:
         way.stop()
 
 
-def test_the_pace_at_a_host_is_kept(peer: Peer) -> None:
+async def test_the_pace_at_a_host_is_kept(peer: Peer) -> None:
     """Two seconds' worth go at once, then so many a second: counted against the time it took, however long that was."""
     began = time.monotonic()
     way = WayOut(opened(peer, egress_per_s=10))
 
-    async def go() -> list[object]:
+    try:
         await asyncio.gather(*(way.send(Request("GET", peer.url(), payer="one", total_s=60)) for _ in range(20)))
         more = [way.send(Request("GET", peer.url(), payer="one", total_s=0.8)) for _ in range(400)]
-        return await asyncio.gather(*more, return_exceptions=True)
-
-    try:
-        ended = asyncio.run(go())
+        ended = await asyncio.gather(*more, return_exceptions=True)
     finally:
         way.stop()
     maximum = 21 + 10 * (time.monotonic() - began)

@@ -102,10 +102,10 @@ async def test_removal_ends_whatever_is_inside(folder: Path) -> None:
     assert not (folder / "one").exists()
 
 
-def test_a_place_that_offers_nothing_is_told_and_the_others_stand(
+async def test_a_place_that_offers_nothing_is_told_and_the_others_stand(
     folder: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    async def go() -> None:
+    with caplog.at_level(logging.WARNING, "lodger.sandbox"):
         async with started(probe_pool(cgroup=Lacking(folder, memory_bytes=64 * MIB))) as pool:
             report = await pool.run(probe_job("done('1')"), Echo())
             assert report.outcome is Outcome.OK
@@ -113,9 +113,6 @@ def test_a_place_that_offers_nothing_is_told_and_the_others_stand(
             assert report.walls["seccomp"]
             assert pool.zygote is not None
             assert "nothing" in pool.zygote.walls["cgroup"]
-
-    with caplog.at_level(logging.WARNING, "lodger.sandbox"):
-        asyncio.run(go())
     assert "the wall cgroup is missing" in caplog.text, "whoever names a folder wants it"
     assert not groups(folder)
 

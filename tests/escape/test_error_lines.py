@@ -1,6 +1,5 @@
 """Corrected error locations: the line of the read that the message names, in typical scripts."""
 
-import asyncio
 import time
 
 import pytest
@@ -77,19 +76,16 @@ def test_the_record_of_every_run_says_what_a_name_of_another_platform_is_here(
 
 
 @pytest.mark.parametrize("module", [False, True], ids=["snippet", "module"])
-def test_lines(module: bool) -> None:
-    async def all_of_them() -> list[tuple[str, int | None, int]]:
-        async with started(Pool(size=2, profile="trusted")) as pool:
-            wrong = []
-            for shape in SHAPES:
-                source = f"export default async () => {{\n{shape}\n}}" if module else shape
-                report = await pool.run(Job(Bundle({"main.js": source})), Echo())
-                assert report.outcome is Outcome.SCRIPT_ERROR, (shape, report)
-                assert report.error is not None
-                line = next(n for n, text in enumerate(source.split("\n"), 1) if "HERE" in text)
-                if report.error.line != line or f"main.js:{line}:" not in report.error.stack.split("\n")[0]:
-                    wrong.append((report.error.message + "\n" + source, report.error.line, line))
-        return wrong
-
-    wrong = asyncio.run(all_of_them())
+async def test_lines(module: bool) -> None:
+    async with started(Pool(size=2, profile="trusted")) as pool:
+        wrong = []
+        for shape in SHAPES:
+            source = f"export default async () => {{\n{shape}\n}}" if module else shape
+            report = await pool.run(Job(Bundle({"main.js": source})), Echo())
+            assert report.outcome is Outcome.SCRIPT_ERROR, (shape, report)
+            assert report.error is not None
+            line = next(n for n, text in enumerate(source.split("\n"), 1) if "HERE" in text)
+            if report.error.line != line or f"main.js:{line}:" not in report.error.stack.split("\n")[0]:
+                wrong.append((report.error.message + "\n" + source, report.error.line, line))
+    wrong = wrong
     assert not wrong

@@ -103,14 +103,11 @@ def test_the_table_of_the_filter_is_the_golden_one() -> None:
         assert allowed == names, runtime
 
 
-def test_refused_calls_answer_eperm_and_reach_nobody() -> None:
-    async def go() -> list[str | None]:
-        async with started(probe_pool(size=2)) as pool:
-            codes = [
-                f"done(str(syscall({NUMBER['tgkill']}, os.getpid(), os.getpid(), 9)))",
-                f"done(str(syscall({NUMBER['tgkill']}, 1, 1, 9)))",
-                f"done(str(syscall({NUMBER['rt_sigaction']}, 9, 0, 0, 8)))",
-            ]
-            return [(await pool.run(probe_job(code), Echo())).result for code in codes]
-
-    assert asyncio.run(go()) == ["-1"] * 3
+async def test_refused_calls_answer_eperm_and_reach_nobody() -> None:
+    async with started(probe_pool(size=2)) as pool:
+        codes = [
+            f"done(str(syscall({NUMBER['tgkill']}, os.getpid(), os.getpid(), 9)))",
+            f"done(str(syscall({NUMBER['tgkill']}, 1, 1, 9)))",
+            f"done(str(syscall({NUMBER['rt_sigaction']}, 9, 0, 0, 8)))",
+        ]
+        assert [(await pool.run(probe_job(code), Echo())).result for code in codes] == ["-1"] * 3

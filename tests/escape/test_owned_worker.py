@@ -114,26 +114,20 @@ async def wrong_results(pool: Pool, canaries: Canaries, attacks: list[Attack], *
 
 
 @pytest.mark.parametrize("runtime", RUNTIMES)
-def test_behind_all_walls(runtime: str, canaries: Canaries) -> None:
-    async def go() -> tuple[dict[str, str], float]:
-        async with started(probe_pool(size=3, runtime=runtime)) as pool:
-            lag = Lag()
-            attacks = ATTACKS if runtime == "quickjs" else OF_EACH_RUNTIME
-            return await wrong_results(pool, canaries, list(attacks), bare=False), await lag.stop()
-
-    wrong, still_s = asyncio.run(go())
+async def test_behind_all_walls(runtime: str, canaries: Canaries) -> None:
+    async with started(probe_pool(size=3, runtime=runtime)) as pool:
+        lag = Lag()
+        attacks = ATTACKS if runtime == "quickjs" else OF_EACH_RUNTIME
+        wrong, still_s = await wrong_results(pool, canaries, list(attacks), bare=False), await lag.stop()
     assert wrong == {}
     assert still_s < _LONGEST_STILL_S
 
 
-def test_without_the_filter_the_other_walls_hold(canaries: Canaries) -> None:
-    async def go() -> dict[str, str]:
-        async with started(probe_pool(["seccomp"], size=3)) as pool:
-            if missing := [wall for wall, stands in pool.walls.items() if not stands and wall != "seccomp"]:
-                pytest.skip(f"this host does not raise {', '.join(missing)}")
-            return await wrong_results(pool, canaries, [attack for attack in ATTACKS if attack.bare], bare=True)
-
-    assert asyncio.run(go()) == {}
+async def test_without_the_filter_the_other_walls_hold(canaries: Canaries) -> None:
+    async with started(probe_pool(["seccomp"], size=3)) as pool:
+        if missing := [wall for wall, stands in pool.walls.items() if not stands and wall != "seccomp"]:
+            pytest.skip(f"this host does not raise {', '.join(missing)}")
+        assert (await wrong_results(pool, canaries, [attack for attack in ATTACKS if attack.bare], bare=True)) == {}
 
 
 def test_the_table_is_whole() -> None:
@@ -225,16 +219,15 @@ def test_fuzzed_frames_out_of_a_real_worker(seed: int) -> None:
     assert held() - before < 8 * MIB
 
 
-def test_what_it_says_of_itself_names_nobody_else() -> None:
+async def test_what_it_says_of_itself_names_nobody_else() -> None:
     """A tenant, action or tag inside a frame is text: the socket identifies the attempt."""
     host = Echo()
     code = 'ask(1, \'echo\', \'{"tenant":"other","action":"x"}\'); hear(); done(\'1\')'
 
-    async def go() -> Report:
-        async with started(probe_pool(size=1)) as pool:
-            return await pool.run(Job(Bundle({"main.js": code}), Limits(), tag="mine", tenant="mine"), host)
-
-    assert asyncio.run(go()).outcome is Outcome.OK
+    async with started(probe_pool(size=1)) as pool:
+        assert (
+            await pool.run(Job(Bundle({"main.js": code}), Limits(), tag="mine", tenant="mine"), host)
+        ).outcome is Outcome.OK
     assert host.asked == [("echo", '{"tenant":"other","action":"x"}')]
 
 
@@ -302,12 +295,9 @@ done(str(mapped))
 
 
 @pytest.mark.parametrize("runtime", RUNTIMES)
-def test_page_tables_are_bounded_by_the_address_space(runtime: str) -> None:
-    async def go() -> Report:
-        async with started(probe_pool(size=1, runtime=runtime)) as pool:
-            return await pool.run(probe_job(PAGE_TABLES), Echo())
-
-    mapped_gib = int(reported(asyncio.run(go())))
+async def test_page_tables_are_bounded_by_the_address_space(runtime: str) -> None:
+    async with started(probe_pool(size=1, runtime=runtime)) as pool:
+        mapped_gib = int(reported(await pool.run(probe_job(PAGE_TABLES), Echo())))
     assert mapped_gib <= (8 if runtime.startswith("wasm") else 0)
 
 

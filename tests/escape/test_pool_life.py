@@ -71,7 +71,7 @@ async def test_cancel_while_waiting_for_a_worker_loses_none() -> None:
         assert [isinstance(result, asyncio.CancelledError) for result in results] == [False, True] * 3
 
 
-def test_a_worker_that_arrives_as_the_wait_for_it_ends_is_kept() -> None:
+async def test_a_worker_that_arrives_as_the_wait_for_it_ends_is_kept() -> None:
     class LateZygote(WeakZygote):
         def __init__(self, on_worker: Callable[[WorkerEnd], None], *others: Any) -> None:
             def arrive(worker: WorkerEnd) -> None:
@@ -85,22 +85,19 @@ def test_a_worker_that_arrives_as_the_wait_for_it_ends_is_kept() -> None:
             now = loop.time
             super().__init__(arrive, *others)
 
-    async def go() -> None:
-        pool = probe_pool(size=1, cores=1)
-        pool.zygote_type = LateZygote
-        await pool.start()
-        host = Signals()
-        runs = [asyncio.create_task(pool.run(probe_job(HOLD, wall_ms=120_000), each)) for each in (host, Echo())]
-        with pytest.raises(ZygoteFailed, match="no worker became ready"):
-            await runs[1]
-        assert pool.ready == (arrived[1].pid,)
-        host.let_go.set()
-        assert (await runs[0]).outcome is Outcome.OK
-        await pool.stop()
-        assert arrived[1].pidfd == -1, "closed"
-
     arrived: list[WorkerEnd] = []
-    asyncio.run(go())
+    pool = probe_pool(size=1, cores=1)
+    pool.zygote_type = LateZygote
+    await pool.start()
+    host = Signals()
+    runs = [asyncio.create_task(pool.run(probe_job(HOLD, wall_ms=120_000), each)) for each in (host, Echo())]
+    with pytest.raises(ZygoteFailed, match="no worker became ready"):
+        await runs[1]
+    assert pool.ready == (arrived[1].pid,)
+    host.let_go.set()
+    assert (await runs[0]).outcome is Outcome.OK
+    await pool.stop()
+    assert arrived[1].pidfd == -1, "closed"
 
 
 async def test_killed_worker_is_lost_not_blamed() -> None:
@@ -214,20 +211,17 @@ def owner(pid: int) -> int:
     return int(Path(f"/proc/{pid}/status").read_text().partition("Uid:")[2].split()[0])
 
 
-def test_two_pools_of_one_engine_have_two_uids() -> None:
+async def test_two_pools_of_one_engine_have_two_uids() -> None:
     if os.geteuid():
         pytest.skip("NOT TESTED as root: needs an engine that is root (run as root)")
 
-    async def go() -> set[int]:
-        pools = [probe_pool(size=1), probe_pool(size=1)]
-        for pool in pools:
-            await pool.start()
-        owners = {owner(pool.ready[0]) for pool in pools}
-        for pool in pools:
-            await pool.stop()
-        return owners
-
-    assert len(asyncio.run(go()) - {0}) == 2
+    pools = [probe_pool(size=1), probe_pool(size=1)]
+    for pool in pools:
+        await pool.start()
+    owners = {owner(pool.ready[0]) for pool in pools}
+    for pool in pools:
+        await pool.stop()
+    assert len((owners) - {0}) == 2
 
 
 @pytest.mark.parametrize("turns", [1, 10])
@@ -257,29 +251,11 @@ async def test_a_waiting_worker_that_dies_is_replaced_before_anybody_needs_it() 
         assert (await pool.run(probe_job("done('1')"), Echo())).result == "1"
 
 
-def test_a_zygote_is_renewed_while_attempts_go_on() -> None:
+async def test_a_zygote_is_renewed_while_attempts_go_on() -> None:
     """Workers of one zygote share an address layout: after some number it is replaced, and ends with its last worker."""
 
     class Renewing(WeakPool):
         renew_after = 6
-
-    async def go() -> tuple[set[Outcome], list[int], list[int], bool]:
-        async with started(Renewing({"runtime_path": PROBE}, size=2, profile="trusted")) as pool:
-            assert pool.zygote is not None
-            launchers = [pool.zygote.launcher_pid]
-            holding = asyncio.create_task(pool.run(probe_job("ask(1, 'echo', '1'); hear(); done('1')"), Held()))
-            outcomes = set()
-            while len(set(launchers)) < 3:
-                outcomes.add((await pool.run(probe_job("done('1')"), Echo())).outcome)
-                launchers.append(pool.zygote.launcher_pid)
-            held = has_ended(launchers[0])
-            Held.release.set()
-            outcomes.add((await holding).outcome)
-            live = pool.zygote.launcher_pid
-            async with asyncio.timeout(60):
-                while not has_ended(launchers[0]):
-                    await pool.run(probe_job("done('1')"), Echo())
-        return outcomes, sorted(set(launchers)), [live], held
 
     class Held(Echo):
         release = asyncio.Event()
@@ -288,7 +264,22 @@ def test_a_zygote_is_renewed_while_attempts_go_on() -> None:
             await self.release.wait()
             return await super().call(name, arguments)
 
-    outcomes, launchers, live, ended_early = asyncio.run(go())
+    async with started(Renewing({"runtime_path": PROBE}, size=2, profile="trusted")) as pool:
+        assert pool.zygote is not None
+        launchers = [pool.zygote.launcher_pid]
+        holding = asyncio.create_task(pool.run(probe_job("ask(1, 'echo', '1'); hear(); done('1')"), Held()))
+        outcomes = set()
+        while len(set(launchers)) < 3:
+            outcomes.add((await pool.run(probe_job("done('1')"), Echo())).outcome)
+            launchers.append(pool.zygote.launcher_pid)
+        held = has_ended(launchers[0])
+        Held.release.set()
+        outcomes.add((await holding).outcome)
+        live = pool.zygote.launcher_pid
+        async with asyncio.timeout(60):
+            while not has_ended(launchers[0]):
+                await pool.run(probe_job("done('1')"), Echo())
+    outcomes, launchers, live, ended_early = outcomes, sorted(set(launchers)), [live], held
     assert outcomes == {Outcome.OK}
     assert not ended_early, "the first zygote ended under a worker that was still running"
     wait_gone(*launchers, *live)

@@ -125,7 +125,7 @@ def test_a_script_ends_the_same_from_its_image() -> None:
         assert without == with_image, name
 
 
-def test_modules_that_see_nothing_of_an_attempt_are_evaluated_once() -> None:
+async def test_modules_that_see_nothing_of_an_attempt_are_evaluated_once() -> None:
     work = "let n = 0; while (n < 8e6) n++;\nexport default () => n"  # more CPU time than attempts have
     seen = "let n = 0; while (n < 8e6) n++;\nMath.random();\nexport default () => n"
     long = "let n = 0; while (n < 4e8) n++;\nexport default () => n"  # less than attempts have, more than images
@@ -133,38 +133,35 @@ def test_modules_that_see_nothing_of_an_attempt_are_evaluated_once() -> None:
     ample = replace(LIMITS, cpu_ms=20_000)
     vast = replace(ample, memory_bytes=256 << 20)  # which a node reserves for attempts only
 
-    async def go() -> list[Outcome]:
-        ends = []
-        async with pool_of(CodeCache()) as pool:
-            for script, bundle, limits in (
-                (work, None, ample),
-                (seen, None, ample),
-                (work, crm, ample),
-                (work, None, vast),
-                (long, None, ample),
-            ):
-                modules = {"main.js": script}
-                assert await pool.compile(job(modules, limits=limits))
-                given = job(modules, limits=replace(limits, cpu_ms=50))
-                ends.append((await pool.run(replace(given, bundle=bundle or given.bundle), Echo())).outcome)
-        return ends
-
     # The platform's functions are globals: a script that could see others has another image.
-    assert asyncio.run(go()) == [Outcome.OK, *4 * [Outcome.CPU_LIMIT]]
+    ends = []
+    async with pool_of(CodeCache()) as pool:
+        for script, bundle, limits in (
+            (work, None, ample),
+            (seen, None, ample),
+            (work, crm, ample),
+            (work, None, vast),
+            (long, None, ample),
+        ):
+            modules = {"main.js": script}
+            assert await pool.compile(job(modules, limits=limits))
+            given = job(modules, limits=replace(limits, cpu_ms=50))
+            ends.append((await pool.run(replace(given, bundle=bundle or given.bundle), Echo())).outcome)
+    assert ends == [Outcome.OK, *4 * [Outcome.CPU_LIMIT]]
 
 
-def test_where_memory_ends_is_that_of_the_attempt() -> None:
+async def test_where_memory_ends_is_that_of_the_attempt() -> None:
     modules = {
         "main.js": "let room = true;\ntry { new Uint8Array(30 << 20) } catch { room = false }\nexport default () => room"
     }
     ample = replace(LIMITS, memory_bytes=64 << 20)
 
-    async def go() -> list[str | None]:
-        async with pool_of(CodeCache()) as pool:
-            assert await pool.compile(job(modules))
-            return [(await pool.run(job(modules, limits=limits), Echo())).result for limits in (LIMITS, ample)]
-
-    assert asyncio.run(go()) == ["false", "true"]
+    async with pool_of(CodeCache()) as pool:
+        assert await pool.compile(job(modules))
+        assert [(await pool.run(job(modules, limits=limits), Echo())).result for limits in (LIMITS, ample)] == [
+            "false",
+            "true",
+        ]
 
 
 #: Uses of packages that come with Lodger, whose evaluation is part of an image.
@@ -200,32 +197,28 @@ def test_packages_are_evaluated_in_the_image_and_mean_the_same() -> None:
         assert without[0] is Outcome.OK, (name, without)
 
 
-def test_a_script_cannot_name_a_module_as_the_list_of_its_packages() -> None:
-    async def go() -> Report:
-        async with pool_of(CodeCache()) as pool:
-            return await pool.run(
+async def test_a_script_cannot_name_a_module_as_the_list_of_its_packages() -> None:
+    async with pool_of(CodeCache()) as pool:
+        assert (
+            await pool.run(
                 job({"main.js": "export default () => 1", "lodger:packages": "globalThis.early = 1"}), Echo()
             )
+        ).outcome is Outcome.BAD_REQUEST
 
-    assert asyncio.run(go()).outcome is Outcome.BAD_REQUEST
 
-
-def test_what_an_attempt_draws_and_reads_is_its_own() -> None:
+async def test_what_an_attempt_draws_and_reads_is_its_own() -> None:
     modules = {
         "main.js": "const first = Math.random(); export default ({ action }) => [first, Math.random(), action.n, Date.now() < 2e12]"
     }
 
-    async def go() -> list[Report]:
-        async with pool_of(CodeCache()) as pool:
-            assert await pool.compile(job(modules))
-            one, two = (Bundle(modules, f'{{"action": {{"n": {n}}}}}') for n in (1, 2))
-            seeds = (b"", b"", bytes(range(32)), bytes(range(32)))
-            jobs = [
-                job(modules, bundle=bundle, seed=seed) for bundle, seed in zip((one, two, one, one), seeds, strict=True)
-            ]
-            return [await pool.run(each, Echo()) for each in jobs]
-
-    a, b, c, d = (report.result for report in asyncio.run(go()))
+    async with pool_of(CodeCache()) as pool:
+        assert await pool.compile(job(modules))
+        one, two = (Bundle(modules, f'{{"action": {{"n": {n}}}}}') for n in (1, 2))
+        seeds = (b"", b"", bytes(range(32)), bytes(range(32)))
+        jobs = [
+            job(modules, bundle=bundle, seed=seed) for bundle, seed in zip((one, two, one, one), seeds, strict=True)
+        ]
+        a, b, c, d = (report.result for report in [await pool.run(each, Echo()) for each in jobs])
     assert a is not None
     assert len({a, b, c}) == 3
     assert c == d
@@ -277,7 +270,7 @@ async def test_an_image_is_made_after_the_first_run_and_found_by_its_tenant_alon
         await images.close()
 
 
-def test_no_image_is_made_of_a_version_that_exceeds_its_limits() -> None:
+async def test_no_image_is_made_of_a_version_that_exceeds_its_limits() -> None:
     begun = []
 
     class Noted(CodeCache):
@@ -287,17 +280,14 @@ def test_no_image_is_made_of_a_version_that_exceeds_its_limits() -> None:
 
     ended = {"main.js": FILLER + "export default () => 1"}
 
-    async def go() -> list[Outcome]:
-        async with pool_of(Noted()) as pool:
-            scripts = ({"main.js": FILLER + "for (;;);"}, ended)
-            ends = [
-                (await pool.run(job(modules, tenant), Echo())).outcome
-                for modules, tenant in zip(scripts, "ab", strict=True)
-            ]
-            assert await pool.compile(job(ended, "b"))  # images are made one after the other
-            return ends
-
-    assert asyncio.run(go()) == [Outcome.CPU_LIMIT, Outcome.OK]
+    async with pool_of(Noted()) as pool:
+        scripts = ({"main.js": FILLER + "for (;;);"}, ended)
+        ends = [
+            (await pool.run(job(modules, tenant), Echo())).outcome
+            for modules, tenant in zip(scripts, "ab", strict=True)
+        ]
+        assert await pool.compile(job(ended, "b"))  # images are made one after the other
+        assert ends == [Outcome.CPU_LIMIT, Outcome.OK]
     assert begun == [binding(job(ended, "b"))]
 
 
@@ -305,7 +295,7 @@ def _descriptors() -> int:
     return sum("lodger-code" in os.readlink(each) for each in Path("/proc/self/fd").iterdir() if each.is_symlink())
 
 
-def test_an_image_that_is_not_awaited_leaves_no_descriptor() -> None:
+async def test_an_image_that_is_not_awaited_leaves_no_descriptor() -> None:
     begun, ends = threading.Event(), threading.Event()
 
     class SlowDisk(CodeCache):
@@ -314,16 +304,13 @@ def test_an_image_that_is_not_awaited_leaves_no_descriptor() -> None:
             ends.wait(30)
             super().store(tenant, binding, code)
 
-    async def go() -> None:
-        async with pool_of(cache := SlowDisk()) as pool:
-            made = asyncio.create_task(pool.compile(job({"main.js": "export default () => 1"})))
-            await asyncio.to_thread(begun.wait, 60)
-        ends.set()
-        await asyncio.gather(made, return_exceptions=True)
-        cache.close()
-
     before = _descriptors()
-    asyncio.run(go())
+    async with pool_of(cache := SlowDisk()) as pool:
+        made = asyncio.create_task(pool.compile(job({"main.js": "export default () => 1"})))
+        await asyncio.to_thread(begun.wait, 60)
+    ends.set()
+    await asyncio.gather(made, return_exceptions=True)
+    cache.close()
     assert _descriptors() == before
 
 
@@ -493,7 +480,7 @@ async def test_a_damaged_image_on_disk_is_made_again(tmp_path: Path) -> None:
             cache.close()
 
 
-def test_an_image_saves_most_of_what_compiling_costs(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_an_image_saves_most_of_what_compiling_costs(monkeypatch: pytest.MonkeyPatch) -> None:
     functions = "".join(
         f"function f{n}(a, b) {{ return a * {n} + b.map((x) => x + {n}).length }}\n" for n in range(2000)
     )
@@ -510,18 +497,15 @@ def test_an_image_saves_most_of_what_compiling_costs(monkeypatch: pytest.MonkeyP
 
     monkeypatch.setattr(launching.WorkerEnd, "record_end", ended)
 
-    async def go() -> list[tuple[int, int]]:
-        found = []
-        async with pool_of(None) as plain, pool_of(CodeCache()) as compiled:
-            assert await compiled.compile(job(modules))
-            for pool, script in ((plain, one_line), (plain, modules), (compiled, modules)):
-                faults.clear()
-                report = await pool.run(job(script), Echo())
-                assert report.result == "1", report
-                found.append((min(faults), report.usage.memory_peak_bytes))
-        return found
-
-    (least, _), (without, peak), (with_image, peak_with_image) = asyncio.run(go())
+    found = []
+    async with pool_of(None) as plain, pool_of(CodeCache()) as compiled:
+        assert await compiled.compile(job(modules))
+        for pool, script in ((plain, one_line), (plain, modules), (compiled, modules)):
+            faults.clear()
+            report = await pool.run(job(script), Echo())
+            assert report.result == "1", report
+            found.append((min(faults), report.usage.memory_peak_bytes))
+    (least, _), (without, peak), (with_image, peak_with_image) = found
     assert with_image < without / 2, (without, with_image)
     assert with_image < least + 150, "pages that the run touches, and no copy of its text"
     assert peak_with_image < peak / 2

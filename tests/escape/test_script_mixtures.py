@@ -58,30 +58,27 @@ def mixture(drawn: random.Random, scripts: list[str]) -> str:
 
 @pytest.mark.timeout(60 + MANY // 5)
 @pytest.mark.parametrize(("runtime", "above"), [("quickjs", 40), ("quickjs-native", 16)])
-def test_mixed_scripts(runtime: str, above: int) -> None:
-    async def go() -> dict[str, str]:
-        pool = Pool(runtime=runtime, size=3)
-        await pool.start()
-        drawn, scripts = random.Random(f"20261122/{runtime}"), bodies()
-        assert len(scripts) > 300
-        left = [mixture(drawn, scripts) for _ in range(MANY)]
-        wrong: dict[str, str] = {}
+async def test_mixed_scripts(runtime: str, above: int) -> None:
+    pool = Pool(runtime=runtime, size=3)
+    await pool.start()
+    drawn, scripts = random.Random(f"20261122/{runtime}"), bodies()
+    assert len(scripts) > 300
+    left = [mixture(drawn, scripts) for _ in range(MANY)]
+    wrong: dict[str, str] = {}
 
-        async def some() -> None:
-            while left:
-                script = left.pop()
-                report = await pool.run(Job(Bundle({"main.js": script}), LIMITS, now_us=1), Echo())
-                error = report.error
-                said = "" if error is None else f"{error.name} {error.message} {error.stack}"
-                if report.outcome in NEVER or LEAKS.search(said) is not None:
-                    wrong[script] = f"{report.outcome}: {said[:300]}"
-                if report.usage.memory_peak_bytes > LIMITS.memory_bytes + above * MIB:
-                    wrong[script] = f"held {report.usage.memory_peak_bytes / MIB:.0f} MiB"
+    async def some() -> None:
+        while left:
+            script = left.pop()
+            report = await pool.run(Job(Bundle({"main.js": script}), LIMITS, now_us=1), Echo())
+            error = report.error
+            said = "" if error is None else f"{error.name} {error.message} {error.stack}"
+            if report.outcome in NEVER or LEAKS.search(said) is not None:
+                wrong[script] = f"{report.outcome}: {said[:300]}"
+            if report.usage.memory_peak_bytes > LIMITS.memory_bytes + above * MIB:
+                wrong[script] = f"held {report.usage.memory_peak_bytes / MIB:.0f} MiB"
 
-        try:
-            await asyncio.gather(*(some() for _ in range(3)))
-        finally:
-            await pool.stop()
-        return wrong
-
-    assert asyncio.run(go()) == {}
+    try:
+        await asyncio.gather(*(some() for _ in range(3)))
+    finally:
+        await pool.stop()
+    assert wrong == {}

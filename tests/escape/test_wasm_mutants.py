@@ -61,27 +61,24 @@ def faults(report: Report) -> list[str]:
 
 
 @pytest.mark.timeout(60 + MANY // 20)
-def test_mutated_modules() -> None:
-    async def go() -> dict[str, list[str]]:
-        pool = Pool(size=1)
-        await pool.start()
-        drawn, seeds = random.Random(20261122), grown()
-        left = [mutant(drawn, seeds) for _ in range(MANY)]
-        wrong: dict[str, list[str]] = {}
+async def test_mutated_modules() -> None:
+    pool = Pool(size=1)
+    await pool.start()
+    drawn, seeds = random.Random(20261122), grown()
+    left = [mutant(drawn, seeds) for _ in range(MANY)]
+    wrong: dict[str, list[str]] = {}
 
-        async def some(tenant: str) -> None:
-            while left:
-                module = left.pop()
-                found = faults(await pool.run(Job(Bundle({}, wasm=module), LIMITS, now_us=1, tenant=tenant), Echo()))
-                if found:
-                    wrong[module.hex()] = found
+    async def some(tenant: str) -> None:
+        while left:
+            module = left.pop()
+            found = faults(await pool.run(Job(Bundle({}, wasm=module), LIMITS, now_us=1, tenant=tenant), Echo()))
+            if found:
+                wrong[module.hex()] = found
 
-        try:
-            await asyncio.gather(*(some(tenant) for tenant in ("a", "b", "c")))
-            last = await pool.run(Job(Bundle({}, wasm=HELLO), Limits(), now_us=1, tenant="z"), Echo())
-            assert last.outcome is Outcome.OK
-        finally:
-            await pool.stop()
-        return wrong
-
-    assert asyncio.run(go()) == {}
+    try:
+        await asyncio.gather(*(some(tenant) for tenant in ("a", "b", "c")))
+        last = await pool.run(Job(Bundle({}, wasm=HELLO), Limits(), now_us=1, tenant="z"), Echo())
+        assert last.outcome is Outcome.OK
+    finally:
+        await pool.stop()
+    assert wrong == {}

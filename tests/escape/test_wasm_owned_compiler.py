@@ -81,13 +81,12 @@ def test_a_frame_that_is_too_large_is_not_waited_for() -> None:
     assert found.outcome is Outcome.PROTOCOL_ERROR
 
 
-def test_nothing_but_a_compiler_may_send_code() -> None:
-    async def go() -> Report:
-        async with started(WeakPool({"runtime_path": PROBE}, size=1, profile="trusted")) as pool:
-            job = Job(Bundle({"main.js": SEND + "send(10); done('10')"}))
-            return await pool.attempt(lambda worker, around: WorkerRun(worker, job, Echo(), around))
-
-    assert asyncio.run(go()).outcome is Outcome.PROTOCOL_ERROR
+async def test_nothing_but_a_compiler_may_send_code() -> None:
+    async with started(WeakPool({"runtime_path": PROBE}, size=1, profile="trusted")) as pool:
+        job = Job(Bundle({"main.js": SEND + "send(10); done('10')"}))
+        assert (
+            await pool.attempt(lambda worker, around: WorkerRun(worker, job, Echo(), around))
+        ).outcome is Outcome.PROTOCOL_ERROR
 
 
 @pytest.mark.parametrize("code", [b"", b"x" * 5000, b"\x7fELF" + bytes(5000), FORTY_TWO * 1000], ids=len)

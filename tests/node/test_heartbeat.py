@@ -16,10 +16,10 @@ def quick_rounds(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(heartbeat, "HEARTBEAT_S", 0.05)
 
 
-def test_the_heartbeat_is_sent_while_the_node_holds_its_lease(tmp_path: Path) -> None:
+async def test_the_heartbeat_is_sent_while_the_node_holds_its_lease(tmp_path: Path) -> None:
     peer = Peer()
 
-    async def scenario() -> None:
+    with thread_of_peers(peer):
         settings = opened(peer, **SETTINGS.model_dump(exclude_defaults=True), heartbeat_url=peer.url("/alive"))
         async with Engine.open(str(tmp_path / "ledger.db"), settings=settings) as engine:
             signals = Signals(engine)
@@ -33,9 +33,6 @@ def test_the_heartbeat_is_sent_while_the_node_holds_its_lease(tmp_path: Path) ->
                 await heart.round()
                 assert len(peer.asked) == sent
         assert {each.line for each in peer.asked} == {"GET /alive HTTP/1.1"}
-
-    with thread_of_peers(peer):
-        asyncio.run(scenario())
 
 
 async def test_a_heartbeat_that_cannot_be_sent_is_a_fault_and_tried_again(tmp_path: Path) -> None:

@@ -1,6 +1,5 @@
 """What the host lacks is noted in one line; only a fault of ours carries its traceback."""
 
-import asyncio
 import logging
 from pathlib import Path
 
@@ -12,8 +11,8 @@ from lodger.engine.core.events import Fault
 from lodger.engine.node.reporting import Outages
 
 
-def test_a_full_disk_is_no_traceback_and_a_bug_is_one(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    async def scenario() -> None:
+async def test_a_full_disk_is_no_traceback_and_a_bug_is_one(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level(logging.ERROR, "lodger.node"):
         async with working(tmp_path, Script()) as (_engine, node, _signals):
             node.context.bus.publish(Fault("ends", Unavailable("disk_full", place="ledger", reason="the disk is full")))
             node.context.bus.publish(Fault("due-clocks", ZeroDivisionError("ours")))
@@ -21,9 +20,6 @@ def test_a_full_disk_is_no_traceback_and_a_bug_is_one(tmp_path: Path, caplog: py
                 node.context.bus.publish(
                     Fault("ends", Unavailable("disk_full", place="ledger", reason="the disk is full"))
                 )
-
-    with caplog.at_level(logging.ERROR, "lodger.node"):
-        asyncio.run(scenario())
     disk, bug = caplog.records
     assert disk.exc_info is None
     assert bug.exc_info

@@ -43,7 +43,7 @@ def uncollected_runs() -> Iterator[None]:
 
 
 @pytest.mark.usefixtures("uncollected_runs")
-def test_more_attempts_wait_than_there_are_slots(tmp_path: Path, peer: Peer) -> None:
+async def test_more_attempts_wait_than_there_are_slots(tmp_path: Path, peer: Peer) -> None:
     """Nine runs of three tenants wait for one host on a node with a single slot: it answers when all have asked."""
     everyone = threading.Event()
     answers = held_answer(answer(b"at last"), everyone)
@@ -55,53 +55,49 @@ def test_more_attempts_wait_than_there_are_slots(tmp_path: Path, peer: Peer) -> 
 
     peer.paths["/held"] = held
 
-    async def go() -> list[str]:
-        async with Engine.open(str(tmp_path / "l.db"), settings=opened(peer, slots=1)) as engine:
-            ended: asyncio.Queue[Event] = asyncio.Queue()
-            loop = asyncio.get_running_loop()
-            engine.on_event(
-                lambda event: loop.call_soon_threadsafe(ended.put_nowait, event) if event.kind == "finished" else None
-            )
-            for name in "abc":
-                limits = {"concurrent_runs": 3, "wall_ms": 60_000}
-                await engine.tenants.create(name, grants=[f"fetch:http://127.0.0.1:{peer.port}"], limits=limits)
-                await engine.scripts.put(name, "s", f"return (await fetch('{peer.url('/held')}')).status")
-            async with engine.node():
-                for name in "abcabcabc":
-                    await engine.run_in(name, "s", 0)
-                return [str((await asyncio.wait_for(ended.get(), 120)).details["outcome"].value) for _ in range(9)]
+    async with Engine.open(str(tmp_path / "l.db"), settings=opened(peer, slots=1)) as engine:
+        ended: asyncio.Queue[Event] = asyncio.Queue()
+        loop = asyncio.get_running_loop()
+        engine.on_event(
+            lambda event: loop.call_soon_threadsafe(ended.put_nowait, event) if event.kind == "finished" else None
+        )
+        for name in "abc":
+            limits = {"concurrent_runs": 3, "wall_ms": 60_000}
+            await engine.tenants.create(name, grants=[f"fetch:http://127.0.0.1:{peer.port}"], limits=limits)
+            await engine.scripts.put(name, "s", f"return (await fetch('{peer.url('/held')}')).status")
+        async with engine.node():
+            for name in "abcabcabc":
+                await engine.run_in(name, "s", 0)
+            assert [str((await asyncio.wait_for(ended.get(), 120)).details["outcome"].value) for _ in range(9)] == [
+                "ok"
+            ] * 9
 
-    assert asyncio.run(go()) == ["ok"] * 9
 
-
-def test_a_script_that_computes_beside_its_request_keeps_its_slot(tmp_path: Path, peer: Peer) -> None:
+async def test_a_script_that_computes_beside_its_request_keeps_its_slot(tmp_path: Path, peer: Peer) -> None:
     over = threading.Event()
     peer.paths["/held"] = held_answer(answer(b"at last"), over)
 
-    async def go() -> list[tuple[str, str]]:
-        async with Engine.open(str(tmp_path / "l.db"), settings=opened(peer, slots=1)) as engine:
-            heard: asyncio.Queue[Event] = asyncio.Queue()
-            loop = asyncio.get_running_loop()
-            engine.on_event(lambda event: loop.call_soon_threadsafe(heard.put_nowait, event))
-            await engine.tenants.create(
-                "busy", grants=[f"fetch:http://127.0.0.1:{peer.port}"], limits={"cpu_ms": 400, "wall_ms": 60_000}
-            )
-            await engine.tenants.create("other")
-            await engine.scripts.put("busy", "s", f"fetch('{peer.url('/held')}'); for (;;);")
-            await engine.scripts.put("other", "s", "return 1")
-            seen: list[tuple[str, str]] = []
-            async with engine.node():
-                await engine.run_in("busy", "s", 0)
-                while len(seen) < 4:
-                    event = await asyncio.wait_for(heard.get(), 120)
-                    if event.kind in ("started", "finished"):
-                        seen.append((event.tenant_id or "", event.kind))
-                        if len(seen) == 1:
-                            await engine.run_in("other", "s", 0)
-            over.set()
-            return seen
-
-    assert asyncio.run(go()) == [("busy", "started"), ("busy", "finished"), ("other", "started"), ("other", "finished")]
+    async with Engine.open(str(tmp_path / "l.db"), settings=opened(peer, slots=1)) as engine:
+        heard: asyncio.Queue[Event] = asyncio.Queue()
+        loop = asyncio.get_running_loop()
+        engine.on_event(lambda event: loop.call_soon_threadsafe(heard.put_nowait, event))
+        await engine.tenants.create(
+            "busy", grants=[f"fetch:http://127.0.0.1:{peer.port}"], limits={"cpu_ms": 400, "wall_ms": 60_000}
+        )
+        await engine.tenants.create("other")
+        await engine.scripts.put("busy", "s", f"fetch('{peer.url('/held')}'); for (;;);")
+        await engine.scripts.put("other", "s", "return 1")
+        seen: list[tuple[str, str]] = []
+        async with engine.node():
+            await engine.run_in("busy", "s", 0)
+            while len(seen) < 4:
+                event = await asyncio.wait_for(heard.get(), 120)
+                if event.kind in ("started", "finished"):
+                    seen.append((event.tenant_id or "", event.kind))
+                    if len(seen) == 1:
+                        await engine.run_in("other", "s", 0)
+        over.set()
+        assert seen == [("busy", "started"), ("busy", "finished"), ("other", "started"), ("other", "finished")]
 
 
 class Late:

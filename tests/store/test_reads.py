@@ -21,7 +21,7 @@ from lodger.engine.store.connection.database import Database
 ENDLESS = "WITH RECURSIVE c(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM c) SELECT count(*) FROM c"
 
 
-def test_a_question_without_end_is_given_up_and_the_connection_lives_on(
+async def test_a_question_without_end_is_given_up_and_the_connection_lives_on(
     url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(reads_module, "STATEMENT_S", 0.05)
@@ -29,42 +29,36 @@ def test_a_question_without_end_is_given_up_and_the_connection_lives_on(
     database = Database(url)
     reads = ThreadReads(database, elapsed_s=SystemClock().elapsed_s)
 
-    async def go() -> None:
+    try:
         with pytest.raises(CallRefused) as found:
             await reads(lambda connection: connection.execute(text(ENDLESS)).scalar())
         assert found.value.code == "too_slow"
         assert await reads(lambda connection: connection.execute(text("SELECT 7")).scalar()) == 7
-
-    try:
-        asyncio.run(go())
     finally:
         reads.close()
         reads.close()
         database.close()
 
 
-def test_silent_connections_hold_no_other_reader_up(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_silent_connections_hold_no_other_reader_up(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(reads_module, "STATEMENT_S", 2.0)
     database, answered = Database(url), threading.Event()
     reads = ThreadReads(database, elapsed_s=SystemClock().elapsed_s)
 
-    async def go() -> None:
+    try:
         hung = [asyncio.create_task(reads(lambda _connection: answered.wait(60))) for _ in range(reads_module.THREADS)]
         async with asyncio.timeout(30):
             assert await reads(lambda connection: connection.execute(text("SELECT 7")).scalar()) == 7
         assert not any(each.done() for each in hung)
         answered.set()
         await asyncio.gather(*hung)
-
-    try:
-        asyncio.run(go())
     finally:
         answered.set()
         reads.close()
         database.close()
 
 
-def test_calls_made_at_once_are_answered_in_their_order(url: str) -> None:
+async def test_calls_made_at_once_are_answered_in_their_order(url: str) -> None:
     database = Database(url)
     reads = ThreadReads(database, elapsed_s=SystemClock().elapsed_s)
     claim = Claim(
@@ -72,7 +66,7 @@ def test_calls_made_at_once_are_answered_in_their_order(url: str) -> None:
         modules={}, attempt=1, step=0, lease_epoch=0, origin="run_now", slot_us=None, due_us=0, started_us=0,
     )  # fmt: skip
 
-    async def go() -> None:
+    try:
         attempt = Attempt(claim, reads, Datasets(), now_us=0, fetch_state=FetchState.of(claim))
         calls = [attempt.call("kv.add", json.dumps({"key": "n", "amount": 1})) for _ in range(20)]
         replies = await asyncio.gather(*(asyncio.create_task(call) for call in calls))
@@ -81,9 +75,6 @@ def test_calls_made_at_once_are_answered_in_their_order(url: str) -> None:
             commit.apply(connection, attempt.journal, now_us=0)
         later = Attempt(claim, reads, Datasets(), now_us=0, fetch_state=FetchState.of(claim))
         assert json.loads((await later.call("kv.get", '{"key":"n"}')).json) == 20
-
-    try:
-        asyncio.run(go())
     finally:
         reads.close()
         database.close()

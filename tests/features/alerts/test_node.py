@@ -32,7 +32,7 @@ def settings_of(peer: Peer, tmp_path: Path, **more: object) -> Settings:
     return opened(peer, **SETTINGS.model_dump(exclude_defaults=True), secret_keys=tmp_path / "keys", **more)
 
 
-def test_a_failure_and_its_recovery_reach_mail_webhook_and_chat_once(tmp_path: Path) -> None:
+async def test_a_failure_and_its_recovery_reach_mail_webhook_and_chat_once(tmp_path: Path) -> None:
     peer, box = Peer(), Mailbox()
     message = "out of stock\n<!channel> <https://evil.example|invoice>"
     turns = iter([Finished(Outcome.SCRIPT_ERROR, error=ScriptError("Error", message, file="main.js", line=3))])
@@ -40,7 +40,7 @@ def test_a_failure_and_its_recovery_reach_mail_webhook_and_chat_once(tmp_path: P
     def answer(_claim: Claim) -> Finished:
         return next(turns, Finished(Outcome.OK, result="1"))
 
-    async def scenario() -> None:
+    with thread_of_peers(peer):
         mail = await asyncio.get_running_loop().create_server(lambda: SMTP(box), "127.0.0.1", 0)
         port = mail.sockets[0].getsockname()[1]
         settings = settings_of(peer, tmp_path, mail_host="127.0.0.1", mail_port=port)
@@ -76,6 +76,3 @@ def test_a_failure_and_its_recovery_reach_mail_webhook_and_chat_once(tmp_path: P
         assert "schedule nightly failed" in chats[0]["text"]
         # The script's words make no line, no link and no call in a chat.
         assert r"out of stock\n&lt;!channel&gt; &lt;https://evil.example|invoice&gt;" in chats[0]["text"]
-
-    with thread_of_peers(peer):
-        asyncio.run(scenario())

@@ -307,22 +307,19 @@ def test_an_unreachable_ledger_is_named_and_the_others_go_on(tmp_path: Path) -> 
         assert server.api.engine.unready() == []
 
 
-def test_the_asynchronous_engine_follows_a_tenant_of_another_ledger(tmp_path: Path) -> None:
+async def test_the_asynchronous_engine_follows_a_tenant_of_another_ledger(tmp_path: Path) -> None:
     settings = ledgers(tmp_path, "home.db")
 
-    async def follow() -> tuple[list[str], str]:
-        async with AsyncEngine.open_all(settings) as engine:
-            await engine.tenants.create("ada", ledger="far")
-            await engine.scripts.put("ada", "job", "export default () => 1")
-            async with asyncio.timeout(60), aclosing(engine.live("ada")) as changes:
-                begun = asyncio.ensure_future(anext(changes))
-                made: list[str] = []
-                while not begun.done():  # nothing says from when on the stream sees what is made
-                    made.append((await engine.actions.run_in("ada", "job", 3600)).id)
-                    await asyncio.wait({begun}, timeout=0.5)
-                return made, begun.result().id
-
-    made, seen = asyncio.run(follow())
+    async with AsyncEngine.open_all(settings) as engine:
+        await engine.tenants.create("ada", ledger="far")
+        await engine.scripts.put("ada", "job", "export default () => 1")
+        async with asyncio.timeout(60), aclosing(engine.live("ada")) as changes:
+            begun = asyncio.ensure_future(anext(changes))
+            made: list[str] = []
+            while not begun.done():  # nothing says from when on the stream sees what is made
+                made.append((await engine.actions.run_in("ada", "job", 3600)).id)
+                await asyncio.wait({begun}, timeout=0.5)
+            made, seen = made, begun.result().id
     assert seen in made
 
 

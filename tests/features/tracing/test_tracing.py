@@ -1,6 +1,5 @@
 """Spans of a real run, received by a real OTLP receiver on the loopback; nothing of OpenTelemetry while tracing is off."""
 
-import asyncio
 import json
 import logging
 import os
@@ -61,19 +60,16 @@ def attributes_of(span: Any) -> dict[str, str]:
     return {each.key: each.value.string_value for each in span.attributes}
 
 
-def test_a_run_is_one_trace_from_its_slot_to_its_requests(tmp_path: Path, receiver: Peer) -> None:
-    async def scenario() -> str:
-        settings = opened(receiver, **SETTINGS.model_dump(exclude_defaults=True))
-        async with Engine.open(str(tmp_path / "ledger.db"), settings=settings) as engine:
-            signals = Signals(engine)
-            await engine.tenants.create("acme", grants=["kv", f"fetch:http://127.0.0.1:{receiver.port}"])
-            await engine.scripts.put("acme", "job", SCRIPT.replace("@@", receiver.url("")))
-            async with engine.node(name="n1"):
-                asked = await engine.run_in("acme", "job", 0)
-                await signals.wait("finished")
-            return asked.id
-
-    action = asyncio.run(scenario())
+async def test_a_run_is_one_trace_from_its_slot_to_its_requests(tmp_path: Path, receiver: Peer) -> None:
+    settings = opened(receiver, **SETTINGS.model_dump(exclude_defaults=True))
+    async with Engine.open(str(tmp_path / "ledger.db"), settings=settings) as engine:
+        signals = Signals(engine)
+        await engine.tenants.create("acme", grants=["kv", f"fetch:http://127.0.0.1:{receiver.port}"])
+        await engine.scripts.put("acme", "job", SCRIPT.replace("@@", receiver.url("")))
+        async with engine.node(name="n1"):
+            asked = await engine.run_in("acme", "job", 0)
+            await signals.wait("finished")
+        action = asked.id
     found, services = spans(receiver)
     by_name = {span.name: span for span in found}
     assert services == {"shop-jobs"}

