@@ -27,12 +27,13 @@ os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 sys.dont_write_bytecode = False
 
 # The gate asks the same questions each time, and no clock decides; LODGER_FUZZ=whole draws new ones, and tells how to draw them again.
-# LODGER_FUZZ=brief asks few, for `make quick`.
+# LODGER_FUZZ=brief asks few, for `make quick`; a number asks each property of a rule that often.
+FUZZ = os.environ.get("LODGER_FUZZ", "")
 settings.register_profile(
     "gate",
     deadline=None,
-    derandomize=os.environ.get("LODGER_FUZZ") != "whole",
-    max_examples={"whole": 400, "brief": 5}.get(os.environ.get("LODGER_FUZZ", ""), 25),
+    derandomize=FUZZ != "whole" and not FUZZ.isdigit(),
+    max_examples=int(FUZZ) if FUZZ.isdigit() else {"whole": 400, "brief": 5}.get(FUZZ, 25),
     print_blob=True,
     suppress_health_check=[HealthCheck.too_slow],
 )
