@@ -11,11 +11,13 @@ import selectors
 import subprocess
 import sys
 import threading
-from collections.abc import Coroutine, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any, Self
+from typing import Self
 
 from sqlalchemy.engine import URL, make_url
+
+from lodger.sandbox.loop_thread import LoopThread
 
 _CHUNK = 1 << 16
 
@@ -42,11 +44,8 @@ class SlowProxy:
         place = make_url(url)
         self._host, self._port = _server_of(place)
         # A selector that waits for microseconds: the usual one rounds up to whole milliseconds.
-        self._loop = asyncio.SelectorEventLoop(selectors.SelectSelector())
-        self._thread = threading.Thread(target=self._loop.run_forever, name="slow-proxy", daemon=True)
-        self._thread.start()
-        self._tasks: set[asyncio.Task[Any]] = set()
-        self._server: asyncio.Server = self._do(asyncio.start_server(self._serve, "127.0.0.1", 0))
+        self._thread = LoopThread("slow-proxy", lambda: asyncio.SelectorEventLoop(selectors.SelectSelector()))
+        self._server: asyncio.Server = self._thread.run(asyncio.start_server(self._serve, "127.0.0.1", 0))
         self.port: int = self._server.sockets[0].getsockname()[1]
         query = {name: value for name, value in place.query.items() if name not in ("host", "port")}
         given = place.set(host="127.0.0.1", port=self.port, query=query | {"sslmode": "disable"})
@@ -60,25 +59,11 @@ class SlowProxy:
 
     def close(self) -> None:
         """End every connection; safe to call twice."""
-        if self._thread.is_alive():
-            self._do(self._end())
-            self._loop.call_soon_threadsafe(self._loop.stop)
-            self._thread.join(10)
-            self._loop.close()
-
-    async def _end(self) -> None:
-        self._server.close()
-        for task in self._tasks:
-            task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
-
-    def _do(self, work: Coroutine[Any, Any, Any]) -> Any:
-        return asyncio.run_coroutine_threadsafe(work, self._loop).result(20)
+        if self._thread.is_alive:
+            self._thread.loop.call_soon_threadsafe(self._server.close)
+        self._thread.close()
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        task = asyncio.current_task()
-        assert task is not None
-        self._tasks.add(task)
         ends = [writer]
         try:
             if self._host.startswith("/"):
@@ -94,7 +79,6 @@ class SlowProxy:
         finally:
             for end in ends:
                 end.close()
-            self._tasks.discard(task)
 
     async def _up(self, link: "_Link", reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         while data := await reader.read(_CHUNK):
@@ -121,10 +105,10 @@ class SlowProxy:
         if not self._delay_s:
             writer.write(data)
             return
-        self._loop.call_later(self._delay_s, _write, writer, data)
+        self._thread.loop.call_later(self._delay_s, _write, writer, data)
 
     def _hang_up(self, writer: asyncio.StreamWriter) -> None:
-        self._loop.call_later(self._delay_s, writer.close)
+        self._thread.loop.call_later(self._delay_s, writer.close)
 
 
 class _Link:

@@ -12,6 +12,7 @@ from typing import Any
 
 from lodger.sandbox.errors import SandboxError, ZygoteFailed
 from lodger.sandbox.job import Job, NoHost, Report
+from lodger.sandbox.loop_thread import LoopThread
 from lodger.sandbox.pool import Pool
 from lodger.sandbox.tenant_locks import TenantLocks
 
@@ -21,16 +22,16 @@ IDLE_S = 10.0
 CORES = 2
 
 
-class _PoolThread(threading.Thread):
-    """A thread with an event loop and a pool, which is stopped when there was no script for a while.
+class _IdlePool:
+    """A pool on a thread's loop, started with the first script and stopped when there was none for a while.
 
     Attributes:
+        thread: whose loop runs the checks.
         pool: the running pool, if there is one.
     """
 
     def __init__(self, make: Callable[[], Pool]) -> None:
-        super().__init__(name="lodger-syntax-check", daemon=True)
-        self.loop = asyncio.new_event_loop()
+        self.thread = LoopThread("lodger-syntax-check")
         self.pool: Pool | None = None
         self._make = make
         self._starting = asyncio.Lock()
@@ -38,14 +39,6 @@ class _PoolThread(threading.Thread):
         self._checks = set[asyncio.Task[Any]]()
         self._idle: asyncio.TimerHandle | None = None
         self._cooling: asyncio.Task[None] | None = None
-
-    def run(self) -> None:
-        """Run checks until the loop is stopped; those in progress are cancelled."""
-        try:
-            self.loop.run_forever()
-            self.loop.run_until_complete(self._end())
-        finally:
-            self.loop.close()
 
     async def check(self, job: Job) -> Report:
         """Compile a source in a worker of the pool."""
@@ -65,11 +58,11 @@ class _PoolThread(threading.Thread):
         finally:
             self._checks.discard(task)
             if not self._checks:
-                self._idle = self.loop.call_later(IDLE_S, self._begin_cooling)
+                self._idle = self.thread.loop.call_later(IDLE_S, self._begin_cooling)
 
     def _begin_cooling(self) -> None:
         """Begin to stop the pool."""
-        self._cooling = self.loop.create_task(self._cool())
+        self._cooling = self.thread.loop.create_task(self._cool())
 
     async def _cool(self) -> None:
         """Stop the pool, unless there is a script again."""
@@ -78,7 +71,7 @@ class _PoolThread(threading.Thread):
                 await self.pool.stop()
                 self.pool = None
 
-    async def _end(self) -> None:
+    async def end(self) -> None:
         """Cancel the checks and stop the pool."""
         checks = [*self._checks]
         for task in checks:
@@ -100,13 +93,13 @@ class SyntaxChecker:
         self._make = pool
         self._lock = threading.Lock()
         self._tenant_locks = TenantLocks()
-        self._thread: _PoolThread | None = None
+        self._pool: _IdlePool | None = None
         self._closed = False
 
     @property
     def warm(self) -> bool:
         """Whether the pool of workers is running."""
-        return self._thread is not None and self._thread.pool is not None
+        return self._pool is not None and self._pool.pool is not None
 
     def read(self, job: Job) -> Report:
         """Run one job, deny its calls and return its report. Blocks.
@@ -119,10 +112,9 @@ class SyntaxChecker:
                 if self._closed:
                     raise _closed()
                 # After a fork the thread does not exist in the child.
-                if self._thread is None or not self._thread.is_alive():
-                    self._thread = _PoolThread(self._make)
-                    self._thread.start()
-                answer = asyncio.run_coroutine_threadsafe(self._thread.check(job), self._thread.loop)
+                if self._pool is None or not self._pool.thread.is_alive:
+                    self._pool = _IdlePool(self._make)
+                answer = self._pool.thread.submit(self._pool.check(job))
             try:
                 return answer.result()
             except CancelledError:
@@ -132,10 +124,10 @@ class SyntaxChecker:
         """Stop the thread and the workers; checks in progress fail. Safe to call twice."""
         with self._lock:
             self._closed = True
-            thread, self._thread = self._thread, None
-        if thread is not None and thread.is_alive():
-            thread.loop.call_soon_threadsafe(thread.loop.stop)
-            thread.join()
+            pool, self._pool = self._pool, None
+        if pool is not None and pool.thread.is_alive:
+            pool.thread.run(pool.end())
+            pool.thread.close()
 
 
 def _closed() -> SandboxError:

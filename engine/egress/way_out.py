@@ -18,6 +18,7 @@ from lodger.engine.core.token_buckets import TokenBuckets
 from lodger.engine.egress.address import Address, AddressPolicy
 from lodger.engine.egress.request import Request
 from lodger.engine.egress.request_errors import Refused
+from lodger.sandbox.loop_thread import LoopThread
 
 if TYPE_CHECKING:
     from lodger.engine.egress.client import Rules
@@ -107,8 +108,7 @@ class WayOut:
         self._ports = _ports(settings.egress_ports)
         self._addresses = AddressPolicy(settings.egress_networks.split())
         self._rules: Rules | None = None
-        self._loop: asyncio.AbstractEventLoop | None = None
-        self._thread: threading.Thread | None = None
+        self._thread: LoopThread | None = None
         self._starting = threading.Lock()
 
     def start(self) -> None:
@@ -117,29 +117,14 @@ class WayOut:
             if self._thread is not None:
                 return
             self._rules = self._make_rules()
-            self._loop = asyncio.new_event_loop()
-            self._thread = threading.Thread(target=self._serve, args=(self._loop,), name="lodger-way-out", daemon=True)
-            self._thread.start()
+            self._thread = LoopThread("lodger-way-out")
 
     def stop(self) -> None:
         """Cancel requests and end the thread."""
         with self._starting:
-            thread, loop, self._thread, self._loop = self._thread, self._loop, None, None
-        if thread is not None and loop is not None:
-            loop.call_soon_threadsafe(loop.stop)
-            thread.join()
-            loop.close()
-
-    @staticmethod
-    def _serve(loop: asyncio.AbstractEventLoop) -> None:
-        """Run the event loop of the thread for requests until it is stopped."""
-        asyncio.set_event_loop(loop)
-        loop.run_forever()
-        left = asyncio.all_tasks(loop)
-        for task in left:
-            task.cancel()
-        loop.run_until_complete(asyncio.gather(*left, return_exceptions=True))
-        loop.run_until_complete(loop.shutdown_asyncgens())
+            thread, self._thread = self._thread, None
+        if thread is not None:
+            thread.close()
 
     def _make_rules(self) -> "Rules":
         """Return the rules of this node's requests by the settings; raises Unavailable (extra_missing)."""
@@ -173,9 +158,9 @@ class WayOut:
             late = f"no complete answer came within {settings.egress_max_s:g} s, the most that this engine allows"
             request = replace(request, total_s=settings.egress_max_s, late=late)
 
-        if self._loop is None or self._rules is None:
+        if self._thread is None or self._rules is None:
             raise Unavailable("stopped")
-        return await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(send(self._rules, request), self._loop))
+        return await asyncio.wrap_future(self._thread.submit(send(self._rules, request)))
 
 
 def _ports(text: str) -> frozenset[int]:

@@ -1,7 +1,6 @@
 """The synchronous engine with the main line's nouns; :mod:`lodger.engine.sync` adds the wings."""
 
 import platform
-import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from types import TracebackType
@@ -477,22 +476,16 @@ class Engine(Nouns[Sync]):
         deliver: bool = True,
     ) -> Iterator["Node"]:
         """Run a node in its own thread during the block; see :class:`lodger.engine.node.node.Node`."""
-        import asyncio
-
         from lodger.engine.node.node import Node
+        from lodger.sandbox.loop_thread import LoopThread
 
-        made = Node(self.host, executor, name, deliver=deliver)
-        loop = asyncio.new_event_loop()
-        thread = threading.Thread(target=loop.run_forever, name="lodger-node", daemon=True)
-        thread.start()
+        made, thread = Node(self.host, executor, name, deliver=deliver), LoopThread("lodger-node")
         try:
-            asyncio.run_coroutine_threadsafe(made.start(), loop).result()
+            thread.run(made.start())
             yield made
         finally:
-            asyncio.run_coroutine_threadsafe(made.stop(), loop).result()
-            loop.call_soon_threadsafe(loop.stop)
-            thread.join()
-            loop.close()
+            thread.run(made.stop())
+            thread.close()
 
 
 __all__ = ["Engine"]

@@ -1,11 +1,8 @@
 """A stage for one test: a ledger, a clock, an inline node, and assertions about what has run."""
 
-import asyncio
 import json
 import tempfile
-import threading
 from collections.abc import Callable, Coroutine, Mapping
-from concurrent.futures import Future
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -27,6 +24,7 @@ from lodger.engine.sync import Engine
 from lodger.engine.testing.clock import BEGIN, FakeClock
 from lodger.engine.testing.inline import InlineNode, Pretend
 from lodger.sandbox.job import LogLine
+from lodger.sandbox.loop_thread import LoopThread
 
 T = TypeVar("T")
 #: Longer than any test's time: no other node is there to take the lease.
@@ -111,10 +109,9 @@ class Stage:
             #: The engine, to be asked and told like any other.
             self.engine = stack.enter_context(Engine.open(where, clock=self.clock, settings=self._settings))
             stack.callback(self.engine.on_event(self.events.append))
-            self._loop = asyncio.new_event_loop()
-            thread = threading.Thread(target=self._loop.run_forever, name="lodger-stage", daemon=True)
-            thread.start()
-            stack.callback(self._end, thread)
+            self._thread = LoopThread("lodger-stage")
+            stack.callback(self._thread.close)
+            stack.callback(lambda: self._do(self._thread.loop.shutdown_default_executor()))
             self._node = InlineNode(self.engine.host, self.clock, self._pretend, self._way_out, self._on_log)
             stack.callback(lambda: self._do(self._node.stop()))
             self._do(self._node.start())
@@ -126,17 +123,9 @@ class Stage:
     ) -> None:
         self._stack.close()
 
-    def _end(self, thread: threading.Thread) -> None:
-        """Stop the event loop and end its thread."""
-        self._do(self._loop.shutdown_default_executor())
-        self._loop.call_soon_threadsafe(self._loop.stop)
-        thread.join()
-        self._loop.close()
-
     def _do(self, work: Coroutine[Any, Any, T]) -> T:
         """Run a coroutine on the stage's event loop; return its result."""
-        doing: Future[T] = asyncio.run_coroutine_threadsafe(work, self._loop)
-        return doing.result()
+        return self._thread.run(work)
 
     # ---- time
 
