@@ -6,8 +6,10 @@ A command writes both, each by its function here; ``--json`` decides which of th
 import inspect
 import json
 import os
+import re
+import shlex
 import sys
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, is_dataclass
 from datetime import datetime
 from functools import wraps
@@ -16,6 +18,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TextIO
 import typer
 
 from lodger.engine.core.clock import zulu
+from lodger.engine.core.errors import Explained
 from lodger.engine.core.plain_text import marked, one_line, visible
 
 if TYPE_CHECKING:
@@ -76,6 +79,9 @@ class Group(typer.Typer):
                 _output.as_json = as_json
                 try:
                     function(**options)
+                except Explained as refused:
+                    refused.fix = _to_copy(refused.fix, options)
+                    raise
                 finally:
                     _output.as_json = False
 
@@ -87,6 +93,15 @@ class Group(typer.Typer):
             return function
 
         return add
+
+
+def _to_copy(fix: str, options: Mapping[str, Any]) -> str:
+    """Return a fix whose commands name the tenant and the action that the present command was given."""
+    for word in ("TENANT", "ACTION"):
+        given = options.get(f"{word.lower()}_id") or options.get(word.lower())
+        if isinstance(given, str):
+            fix = re.sub(rf"\b{word}\b", shlex.quote(given).replace("\\", r"\\"), fix)
+    return fix
 
 
 def is_for_program() -> bool:
