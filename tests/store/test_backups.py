@@ -17,6 +17,7 @@ from tests.store.virtual_clock import VirtualClock
 
 from lodger.engine.core.settings import Settings
 from lodger.engine.store.connection import backups, laws
+from lodger.engine.store.drivers import addresses
 from lodger.engine.sync import Engine
 from lodger.sandbox.outcome import Outcome
 
@@ -158,6 +159,25 @@ def test_nothing_is_replaced(bench: Bench, url: str, elsewhere: Place, tmp_path:
     empty = db("backup", tmp_path / "other", place=elsewhere())
     assert (empty.code, empty.json["error"]["code"]) == (1, "not_a_ledger")
     assert not (tmp_path / "other").exists()
+
+
+def test_a_file_that_is_no_backup_of_a_ledger_on_this_kind_of_database_is_refused(
+    kind: str, elsewhere: Place, tmp_path: Path
+) -> None:
+    file = tmp_path / "other.backup"
+    file.write_bytes(b"PGDMP and more" if kind == "sqlite" else b"SQLite format 3\0 and more")
+    refused = db("restore", file, place=elsewhere())
+    assert (refused.code, refused.json["error"]["code"]) == (1, "backup_invalid")
+    file.unlink()
+    if kind == "sqlite":
+        with closing(sqlite3.connect(file)) as raw:
+            raw.execute("CREATE TABLE shop_order (id INTEGER)")
+    else:
+        driver, source = addresses.ledger_url(elsewhere())
+        driver.backup(source, file)
+    refused = db("restore", file, place=elsewhere())
+    assert (refused.code, refused.json["error"]["code"]) == (1, "backup_invalid")
+    assert "has no ledger" in refused.json["error"]["message"]
 
 
 #: What breaks each law of the ledger.

@@ -67,13 +67,24 @@ def restore(place: str, source: Path, *, drop_unsent: bool) -> Restored:
         drop_unsent: mark messages that were waiting as failed instead of sending them, perhaps again.
 
     Raises:
-        InputError: database_url, ledger_exists.
+        InputError: database_url, ledger_exists, backup_invalid.
         Unavailable: database_damaged, program_missing, backup_failed, and errors of the host.
     """
     driver, url = addresses.ledger_url(place)
+    shown = addresses.mask_password(place)
     if exists(place):
-        raise InputError("ledger_exists", place=addresses.mask_password(place))
-    _on_disk(lambda: driver.restore(url, source), source)
+        raise InputError("ledger_exists", place=shown)
+
+    def load() -> None:
+        """Restore a file of this kind of database."""
+        with source.open("rb") as file:
+            if file.read(len(driver.backup_begins)) != driver.backup_begins:
+                raise InputError("backup_invalid", file=source, place=shown)
+        driver.restore(url, source)
+
+    _on_disk(load, source)
+    if not exists(place):
+        raise InputError("backup_invalid.without_ledger", file=source, place=shown)
     return _with_connection(driver, url, lambda connection: _prepare(connection, drop_unsent=drop_unsent), write=True)
 
 
@@ -94,8 +105,7 @@ def _prepare(connection: Connection, *, drop_unsent: bool) -> Restored:
     )
     # The first node's recovery takes back what they held. No node that still lives can renew an old lease.
     connection.execute(text("UPDATE lodger_nodes SET epoch = epoch + 1, lease_until_us = 0 WHERE state = 'alive'"))
-    if inspect(connection).has_table("lodger_ledger"):
-        connection.execute(text("UPDATE lodger_ledger SET identity = :identity"), {"identity": str(uuid.uuid4())})
+    connection.execute(text("UPDATE lodger_ledger SET identity = :identity"), {"identity": str(uuid.uuid4())})
     if drop_unsent:
         dropped = (
             "state = 'failed', next_at_us = NULL, last_error = 'not sent after a restore: it may have been sent before'"

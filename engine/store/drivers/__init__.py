@@ -52,6 +52,7 @@ class Driver(ABC):
         has_notifications: a transaction can notify other processes (:meth:`notify`, :meth:`subscribe`).
         has_zones: a timestamp column can keep its zone.
         hot_options: options of its DBAPI's cursor for each statement of the hot path.
+        backup_begins: first bytes of a file of :meth:`backup`.
         sql: statements of its ``.sql`` file by name, ``unique_rules`` and ``count_triggers`` among them.
     """
 
@@ -64,6 +65,7 @@ class Driver(ABC):
     has_notifications: ClassVar[bool] = False
     has_zones: ClassVar[bool] = False
     hot_options: ClassVar[Mapping[str, Any]] = {}
+    backup_begins: ClassVar[bytes]
     sql: ClassVar[Mapping[str, TextClause]]
 
     # Connections

@@ -52,6 +52,7 @@ class PostgresDriver(Driver):
     has_zones: ClassVar[bool] = True
     # Planning a statement took twice as long as executing it.
     hot_options: ClassVar[Mapping[str, Any]] = {"prepare": True}
+    backup_begins: ClassVar[bytes] = b"PGDMP"
     sql: ClassVar[Mapping[str, sa.TextClause]] = _SQL
 
     # Connections

@@ -54,6 +54,7 @@ class SqliteDriver(Driver):
     """SQLite, as the ledger's database and as the platform's."""
 
     name: ClassVar[str] = "sqlite"
+    backup_begins: ClassVar[bytes] = b"SQLite format 3\0"
     sql: ClassVar[Mapping[str, sa.TextClause]] = _SQL
 
     # Connections
