@@ -37,17 +37,15 @@ class Resolver:
 
     Raises:
         InputError: dns_server_invalid.
-        Unavailable: extra_missing, dns_unconfigured.
+        Unavailable: dns_unconfigured.
     """
 
     def __init__(self, servers: tuple[str, ...] = ()) -> None:
-        try:
-            import dns.asyncresolver
-            import dns.exception
-            import dns.nameserver
-            import dns.resolver
-        except ImportError as error:
-            raise extra_missing(error) from error
+        import dns.asyncresolver
+        import dns.exception
+        import dns.nameserver
+        import dns.resolver
+
         self._dns: Any = dns
         try:
             self._resolver = dns.asyncresolver.Resolver(configure=not servers)
@@ -88,9 +86,14 @@ def _server(text: str) -> tuple[str, int]:
         raise InputError("dns_server_invalid", text=text) from None
 
 
-def extra_missing(error: ImportError) -> Unavailable:
-    """Return the error for a host on which the client's libraries are not installed."""
-    return Unavailable("extra_missing.fetch", reason=str(error))  # fmt: skip
+def require() -> None:
+    """Raise Unavailable (extra_missing) if the libraries of requests are not installed on this host."""
+    try:
+        import dns.asyncresolver  # noqa: F401 - whether it can be imported
+
+        import lodger.engine.egress.client  # noqa: F401 - the same
+    except ImportError as error:
+        raise Unavailable("extra_missing.fetch", reason=str(error)) from error
 
 
 class WayOut:
@@ -128,10 +131,9 @@ class WayOut:
 
     def _make_rules(self) -> "Rules":
         """Return the rules of this node's requests by the settings; raises Unavailable (extra_missing)."""
-        try:
-            from lodger.engine.egress.client import Rules
-        except ImportError as error:
-            raise extra_missing(error) from error
+        require()
+        from lodger.engine.egress.client import Rules
+
         per_s, host_per_s = self._settings.egress_per_s, self._settings.egress_host_per_s
         return Rules(
             addresses=self._addresses,

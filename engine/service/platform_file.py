@@ -21,7 +21,7 @@ from sqlalchemy.exc import DBAPIError
 from lodger.engine.core import functions, toml_places
 from lodger.engine.core.errors import InputError, Unavailable
 from lodger.engine.core.settings import Settings
-from lodger.engine.egress import signature, target
+from lodger.engine.egress import signature, target, way_out
 from lodger.engine.egress.request_errors import Refused
 
 if TYPE_CHECKING:
@@ -158,7 +158,7 @@ class PlatformFile:
 
         Raises:
             InputError: a table or function cannot be given so; the message begins with the line.
-            Unavailable: database_unreachable.
+            Unavailable: database_unreachable, extra_missing.
         """
         for name, value in self.sections.items():
             SECTIONS[name].apply(engine, value, self)
@@ -263,7 +263,8 @@ def functions_of(file: PlatformFile) -> Iterator[functions.PlatformFunction]:
 
 
 def _declare(engine: "Engine", _value: object, file: PlatformFile) -> None:
-    """Let scripts of an engine call the functions of the file."""
+    """Let scripts of an engine call the functions of the file, which are requests; raises Unavailable (extra_missing)."""
+    way_out.require()
     for each in functions_of(file):
         with file.named("functions", *each.name.split(".")):
             engine.put_function(each)

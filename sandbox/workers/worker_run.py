@@ -551,7 +551,9 @@ class WorkerRun:
             await self._waiting.enter()
             self._reply(number, reply)
         except Exception as error:  # noqa: BLE001 - any error of the host is a fault of the engine
-            _journal.error("the host failed to handle a call: %r", error, exc_info=verdict.is_bug(error))
+            _journal.error(
+                "the host failed to handle a call: %s: %s", type(error).__name__, error, exc_info=verdict.is_bug(error)
+            )
             self._decide(verdict.of_host(error))
         finally:
             self._calls.pop(number, None)

@@ -246,14 +246,9 @@ class Datasets:
 
 def _elsewhere(name: str) -> CallRefused:
     """Return the refusal of a dataset that other nodes have and this one lacks."""
-    what = (
-        "a function that this node's process has not declared"
-        if "." in name
-        else "a table that this node's process has not exposed"
-    )
-    return CallRefused(
-        "set_elsewhere", f"{name} is {what}: the run waits for a node that has", outcome=Outcome.ENGINE_FAULT
-    )
+    lacks = "function that this process has not declared" if "." in name else "table that this process has not exposed"
+    what = f"{name} is a {lacks}: a run waits for a node that has, a trial needs --expose or --platform"
+    return CallRefused("set_elsewhere", what, outcome=Outcome.ENGINE_FAULT)
 
 
 def _without(rows: TableDataset, columns: frozenset[str]) -> TableDataset:

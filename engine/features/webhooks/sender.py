@@ -82,6 +82,7 @@ class WebhookSender(Sender):
                          none.reason)  # fmt: skip
             return Failure(f"{none.code}: {UNREACHABLE}", final=False)
         except Unavailable as error:
+            _log.warning("webhook %s of tenant %s: %s; %s", row.target, row.tenant_id, error, error.fix)
             return Failure(f"this node cannot send messages: {error.code}", final=False)
         if answer.status == GONE:
             await asyncio.to_thread(self._switch_off, row)

@@ -128,7 +128,7 @@ class Attempt(Session):
                 answer["details"] = dict(refusal.details)
             return Reply(ok=False, json=strict_json.dump(answer))
         except Unavailable as gone:
-            raise CallHandlerGone(f"{gone.code}: {gone}") from gone
+            raise CallHandlerGone(f"{gone.code}: {gone}; {gone.fix}") from gone
 
     async def _answer(self, name: str, arguments: str) -> Any:
         """Check arguments, grants and budgets of a call, and return the answer of its handler."""

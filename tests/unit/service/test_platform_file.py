@@ -1,12 +1,13 @@
 """``lodger.toml``: what the file says is given to the engine, and each mistake is named with its line."""
 
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 import sqlalchemy as sa
 
-from lodger.engine.core.errors import Explained
+from lodger.engine.core.errors import Explained, Unavailable
 from lodger.engine.core.functions import Endpoint
 from lodger.engine.core.settings import Settings
 from lodger.engine.data.sets.dataset import TableDataset
@@ -104,6 +105,17 @@ def test_tables_are_exposed(engine: Engine, tmp_path: Path, monkeypatch: pytest.
         engine.datasets.databases[0],
     )
     other.dispose()
+
+
+def test_functions_are_refused_where_no_request_can_be_sent(
+    engine: Engine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "dns.asyncresolver", None)
+    file = tmp_path / "lodger.toml"
+    file.write_text(f"{PLATFORM}\n[functions.crm.score]\n")
+    with pytest.raises(Unavailable, match=r"functions of lodger\.toml") as refused:
+        platform_file.PlatformFile(file).apply(engine)
+    assert (refused.value.code, refused.value.fix) == ("extra_missing", "pip install 'lodger[fetch]'")
 
 
 def test_functions_are_declared(engine: Engine, tmp_path: Path) -> None:
