@@ -147,36 +147,27 @@ class _Grammar:
         """Return the places in the text where a token begins, by its number, and where the last read token ends."""
         return self.left[first].place, self.left[max(self.at - 1, first)].end
 
-    def unread(self, what: str, span: tuple[int, int] | Token | None = None, *instead: str) -> Unread:
+    def unread(
+        self, what: str, span: tuple[int, int] | Token | None = None, *instead: str, example: bool = False
+    ) -> Unread:
         """Return the error of a token, or a stretch of text, that has no meaning here; ``instead`` are texts to write in its place."""
         token = self.peek() if span is None else span
         place, end = (token.place, token.end) if isinstance(token, Token) else token
-        return Unread(what, place, end, instead)
-
-    def whole(self, what: str, place: int, *texts: str) -> Unread:
-        """Return the error of a rule that has to be written anew, as one of these texts; ``place`` is where reading stopped."""
-        return Unread(what, place, place, texts, whole=True)
+        texts = tuple(self.text[:place] + each + self.text[end:] for each in instead)
+        return Unread(what, place, texts, example=example)
 
     def unexpected(self, wanted: str, *examples: str) -> Unread:
         """Return the error of a token in place of wanted ones."""
         token = self.peek()
         if token.kind == "end":
             gap = "" if self.text.endswith(" ") else " "
-            place = len(self.text.rstrip(" .,;"))
-            return Unread(
-                f"{wanted} is missing at the end",
-                place,
-                len(self.text),
-                tuple(gap + each for each in examples),
-                example=True,
+            span = len(self.text.rstrip(" .,;")), len(self.text)
+            return self.unread(
+                f"{wanted} is missing at the end", span, *(gap + each for each in examples), example=True
             )
-        said = self.text[token.place : token.end]
-        what = f"{said!r} is not understood here: {wanted} is expected"
-        if token.kind in ("and", ","):
-            return Unread(what, token.place, token.end, ("",), example=True)
-        if token.kind != "unknown":
-            return Unread(what, token.place, token.end, example=True)
-        return Unread(what, token.place, token.end, examples, example=True)
+        what = f"{self.text[token.place : token.end]!r} is not understood here: {wanted} is expected"
+        texts = ("",) if token.kind in ("and", ",") else examples if token.kind == "unknown" else ()
+        return self.unread(what, token, *texts, example=True)
 
     # Clauses
 
@@ -242,11 +233,12 @@ class _Grammar:
             if not main or bound or (draft.last_kind == kind and not strong):
                 place, end = draft.parts[kind]
                 what = f"{self.text[place:end]!r} and {self.text[slice(*span)]!r} are two of a kind"
-                if not main or bound:  # they contradict each other
-                    texts = (self.text[:place] + self.text[end:], self.text[: span[0]] + self.text[span[1] :])
-                    raise Unread(what, *span, texts, whole=True, drops=True)
+                without = self.text[:place] + self.text[end:]
+                if not main or bound:  # they contradict each other; particular days are meant rather than each
+                    texts = (without,) if bound else (without, self.text[: span[0]] + self.text[span[1] :])
+                    raise Unread(what, span[0], texts, drops=True)
                 alike = self.left[first - 1].kind == self.left[first].kind
-                raise self.whole(what, span[0], *([f"{self.text[:end]},{self.text[end:]}"] if alike else []))
+                raise Unread(what, span[0], (f"{self.text[:end]},{self.text[end:]}",) if alike else ())
             draft = Draft()
             self.drafts.append(draft)
         draft.parts[kind] = span
@@ -964,7 +956,7 @@ class _Grammar:
         span = time.place, time.end
         if time.minute > 59 or time.second > 59:
             later = f"{(time.hour + 1) % 24:02d}:{time.minute % 60:02d}"
-            raise Unread("minutes and seconds go to 59", *span, (later,), example=time.minute != 60)
+            raise self.unread("minutes and seconds go to 59", span, later, example=time.minute != 60)
         if time.half and not 1 <= time.hour <= 12:
             raise self.unread("am and pm count hours from 1 to 12", span, f"{time.hour % 24:02d}:{time.minute:02d}")
         if time.hour > 23:
@@ -972,7 +964,7 @@ class _Grammar:
                 raise self.unread("hours go from 0 to 23, and 24:00 is 00:00 of the next day", span, "23:59")
             if not time.minute and 24 < time.hour < 60 and self.drafts[-1].interval_s:
                 raise self.unread("hours go from 0 to 23", span, f"minute {time.hour}")
-            raise Unread("hours go from 0 to 23", *span, ("09:00",), example=True)
+            raise self.unread("hours go from 0 to 23", span, "09:00", example=True)
         return time
 
     def _spoken_time(self) -> _Time:
@@ -1124,7 +1116,7 @@ class _Grammar:
                     self.drafts[-1].interval_s = self.drafts[-1].interval_s or HOUR_S
         if not all(0 <= each <= 59 for each in numbers):
             last = self.peek(-1)
-            raise Unread("minutes go to 59", last.place, last.end, (str(max(numbers) % 60),), example=60 not in numbers)
+            raise self.unread("minutes go to 59", last, str(max(numbers) % 60), example=60 not in numbers)
         self.drafts[-1].minutes = numbers
 
     def past_the_hour(self, _strong: bool, first: int) -> None:
@@ -1163,12 +1155,8 @@ class _Grammar:
             if "interval" in self.drafts[-1].parts or self.kinds("every"):
                 text = f"from {self.text[begin.place : begin.end]} to 23:59"
                 raise self.unread("a time of day has an end, too", self.since(first), text)
-            raise Unread(
-                "a time of day has an end, too",
-                *self.since(first),
-                (f"at {self.text[begin.place : begin.end]}",),
-                example=True,
-            )
+            at = f"at {self.text[begin.place : begin.end]}"
+            raise self.unread("a time of day has an end, too", self.since(first), at, example=True)
         if not self._is_time(0, bare=True):
             raise self.unexpected("a time of day", "17:00")
         end = self.time()
@@ -1268,10 +1256,8 @@ class _Grammar:
             self.month_list()
             place, end = self.since(begin)
             there = self.left[first].place
-            raise self.whole(
-                "the months may belong to the exception or to the rule", place,
-                f"{self.text[:there].rstrip()} {self.text[place:end]} {self.text[there:place].rstrip()}{self.text[end:]}",
-            )  # fmt: skip
+            text = f"{self.text[:there].rstrip()} {self.text[place:end]} {self.text[there:place].rstrip()}{self.text[end:]}"
+            raise Unread("the months may belong to the exception or to the rule", place, (text,))
 
     def _more_excepted(self) -> bool:
         """Whether a separator comes and then days or months, which the exception goes on with."""
@@ -1345,15 +1331,15 @@ class _Grammar:
             if not stay or "times" not in draft.parts:
                 return self.unread(what, (place, end), "")
             at, stop = draft.parts["times"]
-            return self.whole(what, place, f"{self.text[:at]}at {joined(stay)}{self.text[stop:place].rstrip()}{rest}")
+            return Unread(what, place, (f"{self.text[:at]}at {joined(stay)}{self.text[stop:place].rstrip()}{rest}",))
         first, last = (each.second_of_day() for each in draft.window) if draft.window else (0, DAY_S - step)
         series = range(first, last + 1, step)
         before, after = [each for each in series if each < out[0]], [each for each in series if each > out[-1]]
         every = self.text[slice(*draft.parts["interval"])]
         if before and after and not (draft.window or tail):
-            return self.whole(what, place, f"{every} from {clock(after[0])} to {clock(before[-1])}{rest}")
+            return Unread(what, place, (f"{every} from {clock(after[0])} to {clock(before[-1])}{rest}",))
         parts = [series_text(every, each, tail) for each in (before, after) if each]
-        return self.whole(what, place, "; ".join(parts) + rest)
+        return Unread(what, place, ("; ".join(parts) + rest,))
 
     def _more_days_here(self) -> bool:
         """Skip ``on``, ``every`` and ``the``; return whether days follow."""
@@ -1371,7 +1357,7 @@ class _Grammar:
         if self.zone not in (None, token.value):
             before = self.left[first - 1]
             texts = self.text[: before.place] + self.text[span[0] :], self.text[: before.end] + self.text[span[1] :]
-            raise self.whole("two zones are named", span[0], *(texts if before.kind == "zone" else ()))
+            raise Unread("two zones are named", span[0], texts if before.kind == "zone" else ())
         self.zone = token.value
 
     def _known_zone(self, token: Token) -> str:

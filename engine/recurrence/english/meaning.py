@@ -53,7 +53,7 @@ def _span(draft: "Draft") -> tuple[int, int]:
 def _without(text: str, draft: "Draft", what: str) -> Unread:
     """Return the error of a clause that must go, naming the text without it."""
     place, end = _span(draft)
-    return Unread(what, place, place, (text[:place] + text[end:],), whole=True, drops=True)
+    return Unread(what, place, (text[:place] + text[end:],), drops=True)
 
 
 def _narrower(one: Clause, other: Clause) -> bool:
@@ -67,9 +67,7 @@ def _instead_or_too(text: str, before: "Draft", after: "Draft") -> Unread:
     (_, end), (place, _) = _span(before), _span(after)
     days = text[slice(*after.parts["days"])]
     texts = f"{text[:end]} except {days}; {text[place:]}", f"{text[:end]} and {text[place:]}"
-    return Unread(
-        f"the times of {days!r} may come instead of those before or beside them", place, place, texts, whole=True
-    )
+    return Unread(f"the times of {days!r} may come instead of those before or beside them", place, texts)
 
 
 def _step_of_each(text: str, stepped: Clause, after: "Draft") -> None:
@@ -81,7 +79,7 @@ def _step_of_each(text: str, stepped: Clause, after: "Draft") -> None:
     days = text[begin:end].removeprefix("on ")
     each = f"every {days}" if unit == "week" else f"on {days} of the month"
     texts = f"{text[:place]}every {count} {unit}s {text[place:]}", f"{text[:begin]}{each}{text[end:]}"
-    raise Unread(f"the step may belong to {days!r} too", begin, end, texts, whole=True)
+    raise Unread(f"the step may belong to {days!r} too", begin, texts)
 
 
 def _complete(text: str, drafts: Sequence["Draft"]) -> None:
@@ -101,7 +99,7 @@ def _complete(text: str, drafts: Sequence["Draft"]) -> None:
                 continue  # it stands amid the parts of its own rule, or counts a step, which the others lack
             said = text[slice(*span)]
             texts = [text[slice(*_span(draft))] + ("" if kind in draft.parts else f" {said}") for draft in drafts]
-            raise Unread(f"{said!r} may belong to one rule or to each", *span, (", ".join(texts),), whole=True)
+            raise Unread(f"{said!r} may belong to one rule or to each", span[0], (", ".join(texts),))
 
 
 _EXCEPT = re.compile(r"(?:except|excluding|without|but)(?: not)?(?: for)?(?: on)? ", re.IGNORECASE)
@@ -119,7 +117,7 @@ def _lacking(text: str, lacking: "Draft", given: "Draft", kinds: Sequence[str], 
             texts = (text[:place] + text[end:],)
         else:
             texts = (f"{text[:place].rstrip(' ,;')}; {but} {own}{text[end:]}",)
-    return Unread(f"{own!r} has no {name} of its own", place, place, texts, whole=True)
+    return Unread(f"{own!r} has no {name} of its own", place, texts)
 
 
 def series_text(every: str, times: Sequence[int], tail: str) -> str:
@@ -160,16 +158,19 @@ class _Meaning:
         """Return the part of the text that was read as a kind of part, such as the days."""
         return self.text[slice(*self.draft.parts[kind])]
 
-    def other(self, what: str, kind: str, *texts: str, whole: bool = False) -> Unread:
-        """Return the error of a part of this kind, with other texts to write in its place, or with ``whole`` for the whole rule."""
+    def other(self, what: str, kind: str, *texts: str) -> Unread:
+        """Return the error of a part of this kind, with other texts to write in its place."""
         place, end = self.draft.parts[kind]
-        return Unread(what, place, end, texts, whole=whole)
+        return Unread(what, place, tuple(self.text[:place] + each + self.text[end:] for each in texts))
+
+    def anew(self, what: str, kind: str, *texts: str, drops: bool = False) -> Unread:
+        """Return the error of a part of this kind, with other texts for the whole rule."""
+        return Unread(what, self.draft.parts[kind][0], texts, drops=drops)
 
     def dropped(self, what: str, *kinds: str) -> Unread:
         """Refuse a part, naming the texts without each of these."""
         spans = [self.draft.parts[kind] for kind in kinds]
-        texts = tuple(self.text[:place] + self.text[end:] for place, end in spans)
-        return Unread(what, *spans[0], texts, whole=True, drops=True)
+        return self.anew(what, kinds[0], *(self.text[:place] + self.text[end:] for place, end in spans), drops=True)
 
     def clause(self) -> Clause:
         """Return the clause that the parts mean together."""
@@ -206,7 +207,7 @@ class _Meaning:
         times = f" {self.words('times')}" if "times" in self.draft.parts else ""
         bounds = " to ".join(f"{each.year:04}-{each.month:02}-{each.day:02}" for each in (first, last) if each)
         text = f"every day{times} from {bounds}"
-        return self.other("whether the days between the dates are meant is not said", "last", text, whole=True)
+        return self.anew("whether the days between the dates are meant is not said", "last", text)
 
     # Times
 
@@ -220,13 +221,11 @@ class _Meaning:
                 else ""
             )
             text = f"every hour {self.words('window')}" + (f" on {days}" if days else "")
-            raise self.other("how often it runs in this time is not said", "window", text, whole=True)
+            raise self.anew("how often it runs in this time is not said", "window", text)
         if draft.minutes:
             minute = draft.minutes[0]
-            raise Unread(
-                "minutes of the hour go with every hour", *draft.parts["minutes"],
-                (f"every hour {self.words('minutes')}" + self._tail(), f"every day at 00:{minute:02d}"), whole=True,
-            )  # fmt: skip
+            texts = f"every hour {self.words('minutes')}{self._tail()}", f"every day at 00:{minute:02d}"
+            raise self.anew("minutes of the hour go with every hour", "minutes", *texts)
         seconds = [each.second_of_day() for each in draft.times]
         if len(set(seconds)) < len(seconds):
             raise self.other(
@@ -251,7 +250,7 @@ class _Meaning:
             bare = [each for each in draft.times if step == HOUR_S and not each.minute and not each.half]
             minutes = [f"{every} at minute {each.hour}{tail}" for each in bare[: len(draft.times) == 1]]
             texts = (f"every day {at}{tail}", *minutes, f"{every}{tail}")
-            raise Unread(what, *draft.parts["times"], texts, whole=True, drops=True)
+            raise self.anew(what, "times", *texts, drops=True)
         if draft.minutes:
             if draft.window or step != HOUR_S:
                 raise self._minutes_of_series(every, tail)
@@ -286,7 +285,7 @@ class _Meaning:
             if self.draft.window or self.draft.interval_s > HOUR_S
             else (f"every hour {self.words('minutes')}{tail}",)
         )
-        return self.other("minutes of the hour go with every hour", "minutes", all_series, *hourly, whole=True)
+        return self.anew("minutes of the hour go with every hour", "minutes", all_series, *hourly)
 
     def _window(self, step: int) -> tuple[Series, ...]:
         """Return the times of an interval within a window of the day."""
@@ -296,11 +295,10 @@ class _Meaning:
         length = (last - first) % DAY_S
         if step > length:
             text = f"every day at {clock(first)}{self._tail()}"
-            raise Unread("the step is longer than this time", *draft.parts["window"], (text,), whole=True, drops=True)
+            raise self.anew("the step is longer than this time", "window", text, drops=True)
         if last < first and (draft.months or draft.but or (draft.days and tuple(draft.days) != _EVERY)):
-            raise self.other(
-                "a time over midnight belongs to two days", "window", *self._nights(first, last, step), whole=True
-            )
+            nights = self._nights(first, last, step)
+            raise self.anew("a time over midnight belongs to two days", "window", *nights)
         if last < first:
             return (
                 Series(
@@ -329,7 +327,7 @@ class _Meaning:
         """Return the error of a rule without days, with texts that have some."""
         draft = self.draft
         if not draft.parts:
-            return Unread("the rule names no days", 0, 0, (f"every day {self.text}",), whole=True)
+            return Unread("the rule names no days", 0, (f"every day {self.text}",))
         if draft.months:
             said = (
                 self.words("months")
@@ -341,15 +339,10 @@ class _Meaning:
             place, end = draft.parts["months"]
             first = f"every 1 {said}" if draft.months.bit_count() == 1 else f"on the 1st of {said}"
             head, tail = self.text[:place], self.text[end:]
-            return Unread(
-                "the day is not said",
-                place,
-                end,
-                (f"{head}{first}{tail}", f"{head}every day in {said}{tail}"),
-                whole=True,
-            )
+            texts = f"{head}{first}{tail}", f"{head}every day in {said}{tail}"
+            return self.anew("the day is not said", "months", *texts)
         kind = next(iter(draft.parts))
-        return self.other("the days are not said", kind, f"every day {self.text}", whole=True)
+        return self.anew("the days are not said", kind, f"every day {self.text}")
 
     def _stepped(self, clause: Clause) -> Clause:
         """Return the clause with its step, such as every 2 weeks, from its unit and number."""
@@ -361,7 +354,7 @@ class _Meaning:
                 days = ("on Monday, Wednesday and Friday" + self._at(),) if count == 2 and second == "days" else ()
                 every = (f"every day {self.words(second)}{self._at()}",) if second == "months" else ()
                 error = self.dropped("every few days and named days do not go together", second, "step")
-                raise Unread(error.what, error.place, error.end, (*days, *every, *error.instead), whole=True)
+                raise Unread(error.what, error.place, (*days, *every, *error.instead))
             return replace(clause, step=(count, unit))
         if unit == "week":
             return self._weeks(clause, count)
@@ -411,7 +404,7 @@ class _Meaning:
             bits, said = clause.days[0].weekdays, self.words("days")
             nth = f"on the 1st {WEEKDAYS[bits.bit_length() - 1]} of {'each quarter' if quarter else 'the month'}{self._at()}"
             texts = (f"{said}{self._at()}", *([nth] if bits.bit_count() == 1 else []))
-            raise Unread("a month has several of a weekday", *self.draft.parts["step"], texts, whole=True)
+            raise self.anew("a month has several of a weekday", "step", *texts)
         if quarter:
             if clause.months or any(each.months for each in clause.days):
                 raise self.dropped("the months of a quarter are January, April, July and October", "step")
@@ -423,8 +416,7 @@ class _Meaning:
     def _years(self, clause: Clause, count: int) -> Clause:
         """Return the clause with a step of so many years."""
         if count > 12:
-            place, end = self.draft.parts["step"]
-            raise Unread("years are not counted in English", place, end)
+            raise self.anew("years are not counted in English", "step")
         if not clause.days:
             if clause.months:
                 raise self._no_days()
@@ -474,9 +466,9 @@ class _Meaning:
     def _never(self, clause: Clause) -> Unread:
         """Return the error of a clause without any day."""
         if clause.but:
-            return self.dropped("the exceptions leave no day", "but") if clause.days and not self._is_week(clause) else Unread(
-                "the exceptions leave no day", *self.draft.parts["but"], (f"every day{self._at()} {self.words('but')}",), whole=True
-            )  # fmt: skip
+            if clause.days and not self._is_week(clause):
+                return self.dropped("the exceptions leave no day", "but")
+            return self.anew("the exceptions leave no day", "but", f"every day{self._at()} {self.words('but')}")
         for each in clause.days:
             months = each.months or clause.months
             if months and each.month_days:

@@ -109,11 +109,11 @@ def refused(text: str, unread: Unread) -> RuleInvalid:
             code = "english_unclear.example" if wording.example else code
             break
     if not texts and not unread.example:
-        texts = list(_accepted(_instead(text, unread), _MAX_NAMED))
+        texts = list(_accepted(unread.instead, _MAX_NAMED))
     texts = texts or list(_accepted(_respelt(text), 1))
     if texts:
         return RuleInvalid(code, what=what, texts=_quoted(texts), index=unread.place)
-    texts = list(_accepted(_instead(text, unread), 2))
+    texts = list(_accepted(unread.instead, 2))
     if texts:
         return RuleInvalid("english_unclear.example", what=what, texts=_quoted(texts), index=unread.place)
     return RuleInvalid("english_unclear.hint", what=what, index=unread.place)
@@ -138,7 +138,7 @@ def _accepted(candidates: Iterable[str], most: int) -> Iterator[str]:
         except Unread as unread:
             if depth < 3:
                 reworded = (each for wording in islice(_wordings_in(text), 1) for each in wording.rewritten(text))
-                more = [*reworded, *([] if unread.example or unread.drops else _instead(text, unread)), *_respelt(text)]
+                more = [*reworded, *([] if unread.example or unread.drops else unread.instead), *_respelt(text)]
                 waiting.extendleft((" ".join(each.split()).strip(" ,;"), depth + 1) for each in reversed(more))
             continue
         most -= 1
@@ -183,12 +183,6 @@ def _other_languages(text: str) -> Iterator[str]:
         kind, count = WORDS.get(match[2].lower(), ("", match[2]))
         if kind in ("number", "a") or match[2].isdecimal():
             yield f"in {1 if kind == 'a' else count} {match[3]}"
-
-
-def _instead(text: str, unread: Unread) -> Iterator[str]:
-    """Yield the whole rule with each proposed text in place of the unread one."""
-    for each in unread.instead:
-        yield each if unread.whole else text[: unread.place] + each + text[unread.end :]
 
 
 def _respelt(text: str) -> Iterator[str]:

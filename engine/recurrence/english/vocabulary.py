@@ -105,30 +105,21 @@ _CLASSES = ("zone", "date", "slashed", "clock", "hours", "ordinal", "length", "p
 
 
 class Unread(Exception):
-    """A piece of text that no grammar reads.
+    """A text that no grammar reads.
 
     Attributes:
         what: what is wrong.
-        place, end: where.
-        instead: texts for the place; with ``whole`` for the whole rule.
-        example: they are examples of what may stand there, and not what was meant.
+        place: where.
+        instead: texts to write instead.
+        example: they are examples of rules, and not what was meant.
         drops: they leave a part of the text out.
     """
 
     def __init__(
-        self,
-        what: str,
-        place: int,
-        end: int,
-        instead: tuple[str, ...] = (),
-        *,
-        whole: bool = False,
-        example: bool = False,
-        drops: bool = False,
+        self, what: str, place: int, instead: tuple[str, ...] = (), *, example: bool = False, drops: bool = False
     ) -> None:
         super().__init__(what)
-        self.what, self.place, self.end, self.instead = what, place, end, instead
-        self.whole, self.example, self.drops = whole, example, drops
+        self.what, self.place, self.instead, self.example, self.drops = what, place, instead, example, drops
 
 
 def tokens(text: str) -> list[Token]:
@@ -140,10 +131,10 @@ def tokens(text: str) -> list[Token]:
     while at < end:
         match = _TOKEN.match(lower, at, end)
         if match is None:
-            raise Unread(f"{text[at:].strip()[:20]!r} is not a word of a rule", at, end)
+            raise Unread(f"{text[at:].strip()[:20]!r} is not a word of a rule", at)
         at = match.end()
         if match["sign"] == "." and lower[at : at + 1].isdigit():
-            raise Unread("fractions stand in a rule of their own, such as every 90 minutes", at - 1, end)
+            raise Unread("fractions stand in a rule of their own, such as every 90 minutes", at - 1)
         if match["sign"] != ".":  # of an abbreviation
             found.append(_token(match, text))
     for place, each in enumerate(found):  # "between x and y" is "from x to y"
