@@ -1231,14 +1231,16 @@ class _Grammar:
             text = f"from 00:00 to {self.text[time.place : time.end]}"
             raise self.unread("a time of day has a begin, too", self.since(first), text)
         date = self.date()
-        if ranged:
-            days, (place, _) = self.drafts[-1].days[-1], self.drafts[-1].parts["days"]
-            if days.date:
-                said = len(self.drafts) > 1 or "interval" in self.drafts[-1].parts
-                raise self._range_of(days.date, date, (place, self.since(first)[1]), "" if said else "every day ")
-            if days.month_days and not days.months:
-                text = f"on the {ordinal(days.month_days[-1])} to the {ordinal(date.day)} of {MONTHS[date.month]}"
-                raise self.unread("the month of a range of days comes after it", (place, self.since(first)[1]), text)
+        draft = self.drafts[-1]
+        place, end = draft.parts.get("days", (0, 0))
+        day = draft.days[-1] if draft.days else Days()
+        if day.date and (ranged or all(each.date and each.date.year for each in draft.days)):
+            times = self.text[end : self.left[first].place]
+            every = "" if len(self.drafts) > 1 or "interval" in draft.parts else "every day "
+            raise self._range_of(day.date, date, (place, self.since(first)[1]), f"{every}{times}")
+        if ranged and day.month_days and not day.months:
+            text = f"on the {ordinal(day.month_days[-1])} to the {ordinal(date.day)} of {MONTHS[date.month]}"
+            raise self.unread("the month of a range of days comes after it", (place, self.since(first)[1]), text)
         self.add("last", first).last = date
 
     def except_(self, _strong: bool, first: int) -> None:

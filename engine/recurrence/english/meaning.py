@@ -189,8 +189,6 @@ class _Meaning:
             days, months = tuple(replace(each, months=0) for each in days), common.pop()
         if draft.first and draft.last and draft.first.year and draft.last.year and draft.last < draft.first:
             raise self.other("the last day lies before the first", "last")
-        if draft.last and draft.days and all(each.date and each.date.year for each in draft.days):
-            raise self._range_of_dates()
         bounds = draft.first, draft.last, draft.begins, draft.bounded
         clause = Clause(days, months, (0, ""), tuple(draft.but), times, period_us, *bounds)
         if draft.step[0]:
@@ -200,14 +198,6 @@ class _Meaning:
         if draft.unit != "year" and any(each.date and not each.date.year for each in draft.days):
             self._every_year()
         return self._effective(replace(clause, days=tuple(_dated(each) for each in clause.days)))
-
-    def _range_of_dates(self) -> Unread:
-        """Refuse ``on 2027-01-02 through 2027-03-01``, which could be one day or each day of the range."""
-        last, first = self.draft.last, self.draft.days[0].date
-        times = f" {self.words('times')}" if "times" in self.draft.parts else ""
-        bounds = " to ".join(f"{each.year:04}-{each.month:02}-{each.day:02}" for each in (first, last) if each)
-        text = f"every day{times} from {bounds}"
-        return self.anew("whether the days between the dates are meant is not said", "last", text)
 
     # Times
 
