@@ -10,13 +10,14 @@ import time
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
-from pathlib import Path
+from itertools import islice
 from statistics import median
 from typing import Any
 
 from lodger.bench.budget import Budget
-from lodger.bench.load import NoHost
+from lodger.bench.load import main_thread_ms, tree
 from lodger.sandbox import Bundle, Job, Pool
+from lodger.sandbox.job import NoHost
 from lodger.sandbox.workers import launcher
 
 _SCRIPT = "export default function () { let n = 0; for (let i = 0; i < 1000; i++) n += i; return n; }"
@@ -137,12 +138,8 @@ def _zygote_us(pool: Pool) -> float:
     inner = pool if pool._wasm is None else pool._wasm
     if inner.zygote is None:
         return 0.0
-    pid = inner.zygote.launcher_pid
-    try:
-        child = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()[0]
-        return int(Path(f"/proc/{child}/schedstat").read_text().split()[0]) / 1000
-    except (OSError, IndexError):  # a kernel that does not tell
-        return 0.0
+    zygote = next(islice(tree(inner.zygote.launcher_pid), 1, None), 0)
+    return 1000 * (main_thread_ms(zygote) or 0.0)
 
 
 async def _one_at_a_time(meter: _Meter, seconds: float) -> None:

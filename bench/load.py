@@ -1,12 +1,13 @@
-"""What surrounds a measurement: a host that answers null, and one spinning process per core as on a busy node."""
+"""The load of a host: one spinning process per core beside a measurement, and the CPU time of processes."""
 
 import os
 import subprocess
 import sys
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
 from types import TracebackType
 from typing import Self
-
-from lodger.sandbox.job import LogLine, Reply
 
 
 class BusyCores:
@@ -31,12 +32,20 @@ class BusyCores:
         self._spinning = []
 
 
-class NoHost:
-    """Answers every call with null and forgets every line."""
+def tree(pid: int) -> Iterator[int]:
+    """Return a process and everything below it; what ends meanwhile is left out."""
+    yield pid
+    children: list[str] = []
+    with suppress(OSError):
+        for task in Path(f"/proc/{pid}/task").iterdir():
+            with suppress(OSError):  # a thread that has ended; the others' children count
+                children += (task / "children").read_text().split()
+    for child in children:
+        yield from tree(int(child))
 
-    async def call(self, name: str, arguments: str) -> Reply:
-        """Answer null."""
-        return Reply(True, "null")
 
-    def log(self, line: LogLine) -> None:
-        """Forget it."""
+def main_thread_ms(pid: int) -> float | None:
+    """Return the CPU time of a process's main thread in milliseconds; None if it ended, or if the kernel does not tell."""
+    with suppress(OSError):
+        return int(Path(f"/proc/{pid}/schedstat").read_text().split()[0]) / 1e6
+    return None

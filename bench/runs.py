@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime, timedelta
+from itertools import islice
 from pathlib import Path
 from secrets import token_hex
 from statistics import median
@@ -24,6 +25,7 @@ import sqlalchemy
 from sqlalchemy import event as sqlalchemy_events
 
 from lodger.bench import attempts, peers, slow_proxy
+from lodger.bench.load import main_thread_ms, tree
 from lodger.engine import Engine
 from lodger.engine.core.events import Event
 from lodger.engine.recurrence.rule import RuleSpec
@@ -242,16 +244,8 @@ def _own(statements: int) -> dict[str, float]:
 
 def _children_cpu_ms() -> dict[int, float]:
     """CPU of the living processes below this one, by process id: the launcher and the zygotes, and workers that end meanwhile."""
-    found: dict[int, float] = {}
-    pending = [os.getpid()]
-    while pending:
-        with suppress(OSError):  # a process may end between two reads
-            for task in Path(f"/proc/{pending.pop()}/task").iterdir():
-                for child in (task / "children").read_text().split():
-                    pending.append(int(child))
-                    with suppress(OSError):
-                        found[int(child)] = int(Path(f"/proc/{child}/schedstat").read_text().split()[0]) / 1e6
-    return found
+    below = islice(tree(os.getpid()), 1, None)
+    return {pid: ms for pid in below if (ms := main_thread_ms(pid)) is not None}
 
 
 @contextmanager

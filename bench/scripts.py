@@ -10,8 +10,8 @@ from typing import Any
 from lodger.bench import peers
 from lodger.bench.attempts import recorded_deaths
 from lodger.bench.budget import Budget
-from lodger.bench.load import NoHost
 from lodger.sandbox import Bundle, Job, Limits, Outcome, Pool
+from lodger.sandbox.job import NoHost
 from lodger.sandbox.wasm.code_cache import CodeCache
 from lodger.stdlib import npm_packages, standard_modules
 

@@ -6,9 +6,9 @@ from dataclasses import asdict, dataclass
 from math import ceil
 from typing import Any
 
-from lodger.bench.load import BusyCores, NoHost
+from lodger.bench.load import BusyCores
 from lodger.bench.wall_cases import MAX_MIB, Case, bundle, cases
-from lodger.sandbox.job import Job
+from lodger.sandbox.job import Job, NoHost
 from lodger.sandbox.pool import Pool
 
 #: What is promised: 99 of 100 stops come within the first, every stop within the second.

@@ -7,16 +7,17 @@ import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from functools import lru_cache, partial
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from lodger.engine.core.settings import load
 from lodger.escape.attack_files import attacks, cases_of
 from lodger.escape.case import COMMANDS, Case
 from lodger.sandbox.errors import SandboxError
 from lodger.sandbox.runtimes.command.wasi import SIGNATURES, SPACE
+from lodger.sandbox.runtimes.command.wasm_engine import MAGIC
 from lodger.sandbox.runtimes.js.artefact import find_library, writable_folder
+from lodger.sandbox.runtimes.js.rejections import leb
 
-MAGIC = b"\0asm\1\0\0\0"
 _COMPILE_S = 60
 _MEMORY = '(memory (export "memory") 1)'
 _TYPES = {"i": "i32", "I": "i64"}
@@ -81,18 +82,19 @@ def commands_of(
 _BEGIN = "import sys\nsys.path.insert(0, {root!r})\n"
 _COMPILER = """
 from ctypes import string_at
-from lodger.sandbox.runtimes.command.wasm_engine import COMMANDS, ModuleLibrary
-library = ModuleLibrary(sys.argv[1])
-code = library.machine_code(library.module(library.engine(COMMANDS), sys.stdin.buffer.read()))
+from lodger.sandbox.runtimes.command.wasm_engine import COMMANDS
+from lodger.sandbox.runtimes.libwasmtime import GUEST, Library
+library = Library(sys.argv[1])
+code = library.machine_code(library.module(library.engine(ENGINE), sys.stdin.buffer.read()))
 sys.stdout.buffer.write(string_at(code.data, code.size))
 """
 
 
-def compile_module(module: bytes, compiler: str = _COMPILER) -> bytes:
-    """Return a module's machine code, compiled on this host by a program in a process of its own. Raises SandboxError."""
+def compile_module(module: bytes, engine: Literal["COMMANDS", "GUEST"] = "COMMANDS") -> bytes:
+    """Return a module's machine code for one of the two engines, compiled in a process of its own. Raises SandboxError."""
     import lodger
 
-    program = _BEGIN.format(root=str(Path(lodger.__file__).parents[1])) + compiler
+    program = _BEGIN.format(root=str(Path(lodger.__file__).parents[1])) + _COMPILER.replace("ENGINE", engine)
     command = [sys.executable, "-I", "-S", "-c", program, str(find_library())]
     done = subprocess.run(command, input=module, capture_output=True, timeout=_COMPILE_S, check=False, cwd="/")  # noqa: S603 - our own interpreter
     if done.returncode:
@@ -111,14 +113,6 @@ def write_cached(name: str, content: bytes) -> Path:
 def data(at: int, text: str) -> str:
     """Return a data segment; ``text`` uses the assembler's escapes."""
     return f'(data (i32.const {at}) "{text}")'
-
-
-def leb(number: int) -> bytes:
-    """Return an unsigned number as LEB128."""
-    out = b""
-    while number > 127:
-        out, number = out + bytes((number & 127 | 128,)), number >> 7
-    return out + bytes((number,))
 
 
 def section(kind: int, content: bytes) -> bytes:

@@ -36,12 +36,6 @@ _NO_REHEARSAL = "(i32.ne (i32.load8_u (i32.const 4097)) (i32.const 49))"
 #: Results of exports; 0 for others.
 _PLAIN = {"qjs_alloc": "(i32.const 4096)", "new_string": "(i32.const 1)", "qjs_last_ptr": "(i32.const 8192)"}
 
-_COMPILER = """
-from lodger.sandbox.runtimes.libwasmtime import GUEST, Library
-library = Library(sys.argv[1])
-sys.stdout.buffer.write(library.compile(library.engine(GUEST), sys.stdin.buffer.read()))
-"""
-
 
 def guest(attack: str, *, answers: dict[str, str] | None = None, extra: str = "") -> bytes:
     """Return a module with the engine's imports and exports.
@@ -92,4 +86,4 @@ def _compiled(module: bytes) -> Path:
     place = artefact.writable_folder(load().cache_dir) / f"{key}-owned.cwasm"
     if place.exists() and artefact.is_ours(place):
         return place
-    return write_cached(place.name, compile_module(module, _COMPILER))
+    return write_cached(place.name, compile_module(module, "GUEST"))

@@ -168,7 +168,7 @@ class CallHandler(Protocol):
 
 
 class NoHost:
-    """A host that denies every call, of scripts that are only checked or compiled."""
+    """A host that denies every call, of scripts that are only checked, compiled or measured."""
 
     async def call(self, name: str, arguments: str) -> Reply:
         """Return a refusal."""

@@ -18,9 +18,10 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
-from scale import cpu_s, tree
+from scale import cpu_s
 from sqlalchemy import text
 
+from lodger.bench.load import tree
 from lodger.bench.slow_proxy import SlowProxy
 from lodger.engine import Engine
 from lodger.engine.core.execution import Claim

@@ -16,6 +16,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from lodger.bench import crowd
+from lodger.bench.load import tree
 from lodger.engine import Engine
 from lodger.engine.core.settings import Settings
 
@@ -23,18 +24,6 @@ SOURCE = "export default () => null"
 #: What the design promises.
 IDLE_PERCENT = 1.0
 _TICKS = os.sysconf("SC_CLK_TCK")
-
-
-def tree(pid: int) -> Iterator[int]:
-    """Return a process and everything below it; what ends meanwhile is left out."""
-    yield pid
-    children: list[str] = []
-    with suppress(OSError):
-        for task in Path(f"/proc/{pid}/task").iterdir():
-            with suppress(OSError):  # a thread that has ended; the others' children count
-                children += (task / "children").read_text().split()
-    for child in children:
-        yield from tree(int(child))
 
 
 def cpu_s(pids: list[int]) -> float:

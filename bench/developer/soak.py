@@ -16,8 +16,9 @@ from contextlib import suppress
 from dataclasses import dataclass, fields
 from pathlib import Path
 
-from scale import memory_mib, place, tree
+from scale import memory_mib, place
 
+from lodger.bench.load import tree
 from lodger.engine.core.events import Event
 from lodger.engine.core.settings import Settings
 from lodger.engine.store.schema.scheduling import actions

@@ -13,8 +13,9 @@ from datetime import UTC, datetime
 from pathlib import Path
 from statistics import median, quantiles
 
-from scale import memory_mib, tree
+from scale import memory_mib
 
+from lodger.bench.load import tree
 from lodger.engine import Engine
 from lodger.engine.core.events import Event
 from lodger.engine.core.settings import Settings

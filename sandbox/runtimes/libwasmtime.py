@@ -48,7 +48,6 @@ _TABLE: "dict[str, tuple[Any, Any]]" = {
     "wasmtime_module_new": (_P, (_P, c_char_p, c_size_t, _P)),
     "wasmtime_module_serialize": (_P, (_P, _P)),
     "wasmtime_module_deserialize_file": (_P, (_P, c_char_p, _P)),
-    "wasmtime_module_delete": (None, (_P,)),
     "wasmtime_linker_new": (_P, (_P,)),
     "wasmtime_linker_delete": (None, (_P,)),
     "wasmtime_linker_define_func_unchecked": (
@@ -186,16 +185,27 @@ class Library:
         self.at["wasm_valtype_vec_new"](ctypes.byref(vector), len(types), ctypes.addressof(values))
         return vector
 
-    def compile(self, engine: int, wasm: bytes) -> bytes:
-        """Compile a module and return its machine code; used by the baker only."""
+    def module(self, engine: int, wasm: bytes) -> c_void_p:
+        """Return a compiled module. Raises WasmFault with the compiler's text, which may contain names from the module."""
         module = c_void_p()
         self.check(self.at["wasmtime_module_new"](engine, wasm, len(wasm), ctypes.byref(module)))
+        return module
+
+    def machine_code(self, module: c_void_p) -> ByteVec:
+        """Return a module's machine code; released only when the process ends."""
         code = ByteVec()
         self.check(self.at["wasmtime_module_serialize"](module, ctypes.byref(code)))
-        self.at["wasmtime_module_delete"](module)
-        data = ctypes.string_at(code.data, code.size)
-        self.at["wasm_byte_vec_delete"](ctypes.byref(code))
-        return data
+        return code
+
+    def export(
+        self, context: "int | c_void_p", instance: "ctypes.Array[c_uint64]", name: str
+    ) -> "ctypes.Array[c_uint64]":
+        """Return the export of an instance with this name, as the C API passes it. Raises WasmFault if there is none."""
+        item, text = Extern(), name.encode()
+        if not self.at["wasmtime_instance_export_get"](context, instance, text, len(text), ctypes.byref(item)):
+            raise WasmFault(f"the module has no export {name}")
+        address: ctypes.Array[c_uint64] = item.of
+        return address
 
     def trap_code(self, trap: int) -> int:
         """Return the code of a trap, -1 for one raised by a host function."""

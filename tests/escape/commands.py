@@ -9,8 +9,9 @@ from tests.escape.matrix.pools import WeakWasmPool
 from tests.escape.probing import Echo
 from tests.leaks import nothing_left
 
-from lodger.escape.modules import command, data, functions, leb, wat
+from lodger.escape.modules import command, data, functions, wat
 from lodger.sandbox import Bundle, Job, Limits, Report
+from lodger.sandbox.runtimes.js.rejections import leb
 from lodger.sandbox.wasm.pool import WasmPool
 
 MIB = 1 << 20

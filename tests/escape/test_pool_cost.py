@@ -15,9 +15,9 @@ import pytest
 from tests.escape.pool_processes import zygote_pid
 from tests.escape.probing import Echo, probe_pool
 
+from lodger.bench.attempts import recorded_deaths
 from lodger.escape.runner import started
 from lodger.sandbox import Bundle, Job, Outcome, Pool
-from lodger.sandbox.workers import launcher as launching
 
 SCRIPT = "export default function () { let n = 0; for (let i = 0; i < 1000; i++) n += i; return n; }"
 #: More garbage in cycles than the engine keeps without a collection, which must not write to the library's thousand pages.
@@ -38,24 +38,16 @@ COUNTER = Path(__file__).with_name("call_counter.py")
     ],
     ids=[*MAX_FAULTS, "garbage", "shapes"],
 )
-async def test_page_faults_of_a_worker(runtime: str, code: str, most: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    faults: list[int] = []
-    real = launching.WorkerEnd.record_end
-
-    def ended(self: launching.WorkerEnd, death: launching.Death | None) -> None:
-        if death is not None and ran:
-            faults.append(death.minor_faults)
-        real(self, death)
-
-    ran: list[bool] = []
-    monkeypatch.setattr(launching.WorkerEnd, "record_end", ended)
-
+async def test_page_faults_of_a_worker(runtime: str, code: str, most: int) -> None:
     async with started(probe_pool() if runtime == "probe" else Pool(runtime=runtime, size=1)) as pool:
-        for _ in range(15):
-            report = await pool.run(Job(Bundle({"main.js": "done('1')" if runtime == "probe" else code})), Echo())
-            assert report.outcome is Outcome.OK
-            ran.append(True)
+        with recorded_deaths() as deaths:
+            for number in range(15):
+                report = await pool.run(Job(Bundle({"main.js": "done('1')" if runtime == "probe" else code})), Echo())
+                assert report.outcome is Outcome.OK
+                if not number:
+                    deaths.clear()
 
+    faults = [death.minor_faults for death in deaths]
     assert len(faults) > 10
     assert median(faults[:14]) <= most, sorted(faults)
 

@@ -11,13 +11,13 @@ from pathlib import Path
 import pytest
 from tests.escape.probing import Echo
 
+from lodger.bench.attempts import recorded_deaths
 from lodger.escape.runner import started
 from lodger.sandbox import Bundle, Job, Limits, Outcome, Pool, Report
 from lodger.sandbox.frames import IMAGE_HEAD, PAGE, RUN
 from lodger.sandbox.script_images import LEAST_BYTES, ScriptImages, binding
 from lodger.sandbox.wasm.code_cache import CodeCache
 from lodger.sandbox.wasm.sealed_code import SealedCode, SealedCodeWriter
-from lodger.sandbox.workers import launcher as launching
 from lodger.sandbox.workers.version_image import read_image
 from lodger.sandbox.workers.worker_run import WorkerRun
 from lodger.stdlib import npm_packages
@@ -480,31 +480,22 @@ async def test_a_damaged_image_on_disk_is_made_again(tmp_path: Path) -> None:
             cache.close()
 
 
-async def test_an_image_saves_most_of_what_compiling_costs(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_an_image_saves_most_of_what_compiling_costs() -> None:
     functions = "".join(
         f"function f{n}(a, b) {{ return a * {n} + b.map((x) => x + {n}).length }}\n" for n in range(2000)
     )
     one_line = {"main.js": "export default () => 1"}
     comment = f"/* {'x' * 100_000} */\n"  # 24 pages, which a run does not read
     modules = {"main.js": comment + functions + "export default () => f1(1, [])"}
-    faults: list[int] = []
-    real = launching.WorkerEnd.record_end
-
-    def ended(self: launching.WorkerEnd, death: launching.Death | None) -> None:
-        if death is not None:
-            faults.append(death.minor_faults)
-        real(self, death)
-
-    monkeypatch.setattr(launching.WorkerEnd, "record_end", ended)
-
     found = []
     async with pool_of(None) as plain, pool_of(CodeCache()) as compiled:
         assert await compiled.compile(job(modules))
-        for pool, script in ((plain, one_line), (plain, modules), (compiled, modules)):
-            faults.clear()
-            report = await pool.run(job(script), Echo())
-            assert report.result == "1", report
-            found.append((min(faults), report.usage.memory_peak_bytes))
+        with recorded_deaths() as deaths:
+            for pool, script in ((plain, one_line), (plain, modules), (compiled, modules)):
+                deaths.clear()
+                report = await pool.run(job(script), Echo())
+                assert report.result == "1", report
+                found.append((min(each.minor_faults for each in deaths), report.usage.memory_peak_bytes))
     (least, _), (without, peak), (with_image, peak_with_image) = found
     assert with_image < without / 2, (without, with_image)
     assert with_image < least + 150, "pages that the run touches, and no copy of its text"

@@ -7,9 +7,10 @@ from typing import Any
 from lodger.escape.arena import COMPILE_LIMITS
 from lodger.escape.case import COMMANDS, Case, cases
 from lodger.escape.evidence import MEMORY_SLACK_BYTES, Escaped, Trial, both, ends_as, survives
-from lodger.escape.modules import assemble, command, commands_of, compile_module, functions, leb, section
+from lodger.escape.modules import assemble, command, commands_of, compile_module, functions, section
 from lodger.sandbox.limits import MIB
 from lodger.sandbox.outcome import Outcome
+from lodger.sandbox.runtimes.js.rejections import leb
 
 #: CPU time of a stopped compilation, as a multiple of its limit.
 MAX_CPU_RATIO = 2

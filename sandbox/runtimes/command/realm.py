@@ -9,7 +9,6 @@ from lodger.sandbox.runtimes.command.wasi import Exited, OutOfMemoryBounds
 from lodger.sandbox.runtimes.libwasmtime import (
     TRAP_STACK_OVERFLOW,
     TRAP_UNREACHABLE,
-    Extern,
     WasmFault,
 )
 from lodger.sandbox.runtimes.timeline import Timeline
@@ -105,24 +104,15 @@ class ModuleRealm:
         try:
             error = at["wasmtime_instance_pre_instantiate"](self._pre, self._context, instance, byref(trap))
             self._look(error, trap)
-            self._memory = self._export(instance, b"memory")
+            self._memory = self._machine.lib.export(self._context, instance, "memory")
             self._base = ctypes.cast(at["wasmtime_memory_data"](self._context, self._memory), c_void_p).value or 0
-            start = self._export(instance, b"_start")
+            start = self._machine.lib.export(self._context, instance, "_start")
             values = (ctypes.c_int64 * 2)()
             error = at["wasmtime_func_call_unchecked"](self._context, start, values, 1, byref(trap))
             self._look(error, trap)
         except Exited as ended:
             return ended.code
         return 0
-
-    def _export(self, instance: "ctypes.Array[ctypes.c_uint64]", name: bytes) -> "ctypes.Array[ctypes.c_uint64]":
-        """Return the export of the instance with this name, as the C API passes it."""
-        item = Extern()
-        at = self._machine.lib.at
-        if not at["wasmtime_instance_export_get"](self._context, instance, name, len(name), byref(item)):
-            raise RuntimeError("an export that the compiler found is missing")
-        found: ctypes.Array[ctypes.c_uint64] = item.of
-        return found
 
     def _look(self, error: "int | None", trap: c_void_p) -> None:
         """Raise the exception for the end of a native call: that of a host function, a trap, or an error."""

@@ -66,18 +66,6 @@ class ModuleLibrary(Library):
             function.argtypes = arguments
             self.at[name] = function
 
-    def module(self, engine: int, wasm: bytes) -> c_void_p:
-        """Return a compiled module. Raises WasmFault with the compiler's text, which may contain names from the module."""
-        module = c_void_p()
-        self.check(self.at["wasmtime_module_new"](engine, wasm, len(wasm), byref(module)))
-        return module
-
-    def machine_code(self, module: c_void_p) -> ByteVec:
-        """Return a module's machine code; released only when the process ends."""
-        code = ByteVec()
-        self.check(self.at["wasmtime_module_serialize"](module, byref(code)))
-        return code
-
     def deserialize(self, engine: int, address: int, size: int) -> c_void_p:
         """Return the module of compiled code, which must be trusted."""
         module = c_void_p()

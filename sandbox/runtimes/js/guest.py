@@ -8,7 +8,7 @@ import ctypes
 from ctypes import byref, c_void_p
 
 from lodger.sandbox.runtimes.js.modules import Modules
-from lodger.sandbox.runtimes.libwasmtime import Extern, WasmFault
+from lodger.sandbox.runtimes.libwasmtime import WasmFault
 from lodger.sandbox.runtimes.written import WrittenPages
 from lodger.sandbox.walls.libc import Call
 from lodger.sandbox.walls.syscalls import NUMBER
@@ -125,14 +125,7 @@ class Guest:
 
     def _export(self, name: str) -> "ctypes.Array[ctypes.c_uint64]":
         """Return the export of the instance with this name, as the C API passes it."""
-        item = Extern()
-        text = name.encode()
-        if not self.machine.lib.at["wasmtime_instance_export_get"](
-            self._context, self._instance, text, len(text), byref(item)
-        ):
-            raise WasmFault(f"the guest has no export {name}")
-        address: ctypes.Array[ctypes.c_uint64] = item.of
-        return address
+        return self.machine.lib.export(self._context, self._instance, name)
 
     def resolve_functions(self) -> None:
         """Read the whole function table of a baked guest: libwasmtime fills in each entry at its first use."""

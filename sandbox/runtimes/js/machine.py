@@ -47,11 +47,11 @@ class Machine(LinkedMachine):
         self.lib.check(self.lib.at["wasmtime_module_deserialize_file"](self.engine, name, byref(module)))
         self._pre = self.joined(module)
 
-    def take(self, wasm: bytes) -> None:
-        """Compile a module from its bytes; used by the baker only."""
-        module = c_void_p()
-        self.lib.check(self.lib.at["wasmtime_module_new"](self.engine, wasm, len(wasm), byref(module)))
+    def take(self, wasm: bytes) -> c_void_p:
+        """Compile a module from its bytes, use it for instances and return it; used by the baker only."""
+        module = self.lib.module(self.engine, wasm)
         self._pre = self.joined(module)
+        return module
 
     def instance(self, memory_bytes: int) -> "Guest":
         """Return a new guest with a memory limit."""
