@@ -3,6 +3,7 @@
 import asyncio
 import logging
 from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 
@@ -22,7 +23,7 @@ from lodger.sandbox.workers import verdict
 _log = logging.getLogger("lodger.node")
 #: An attempt: id of its action, and its number.
 Key = tuple[str, int]
-#: An attempt that has begun so long ago and holds a slot computes for long, seconds.
+#: An attempt that has begun so long ago and holds a slot computes for long, seconds; no claimed attempt waits longer for a slot.
 LONG_S = 0.05
 #: No attempt waits longer for its due time, seconds: the largest ``ahead_s``.
 MAX_AHEAD_S = 1.0
@@ -39,6 +40,7 @@ class RunningAttempts:
 
     Attributes:
         claiming: a transaction with which a claim may come is being written.
+        ends_meanwhile: number of attempts that ended while the last such transaction was written.
         in_doubt: a claim may have been written without its answer having come.
     """
 
@@ -52,6 +54,7 @@ class RunningAttempts:
         #: When each has begun, on the clock of durations.
         self._begun_s: dict[Key, float] = {}
         self.claiming = self.in_doubt = False
+        self.ends_meanwhile = 0
         self._slot_reduction = SlotReduction()
         self._in_flight_max = context.settings.in_flight_max
         self._slots = Slots(lambda: self.slots, lambda: context.bus.publish(SlotFreed()))
@@ -117,7 +120,10 @@ class RunningAttempts:
         return self._slots.waiting
 
     def room(self) -> Room:
-        """Return the free slots and memory of this node."""
+        """Return the memory and slots that a claim may use: the free ones, and those expected to be free when its transaction is written.
+
+        As many attempts are expected to end meanwhile as during the last transaction: processors need not wait for the next one.
+        """
         room = Room(self.slots, long_slots(self.slots), self._context.settings.memory_reserved_bytes)
         held_bytes = 0
         for claim in self.running:
@@ -126,7 +132,10 @@ class RunningAttempts:
                 room = room.without(1, claim.limits)
             else:
                 held_bytes += waiting_bytes
-        return replace(room, slots=self.free, memory_bytes=room.memory_bytes - held_bytes)
+        expected = min(
+            self.ends_meanwhile, self.slots // 2, self._in_flight_max - len(self._claims) - max(0, self.free)
+        )
+        return replace(room, slots=self.free + expected, memory_bytes=room.memory_bytes - held_bytes)
 
     def _renewed(self, event: LeaseRenewed) -> None:
         """Reduce the slots after a late renewal, and restore them after one in time."""
@@ -147,23 +156,29 @@ class RunningAttempts:
         now_us, now_s, due = self._clock.now_us(), self._clock.elapsed_s(), []
         for claim in claims:
             early_s = (claim.due_us - now_us) / 1_000_000
-            if early_s <= 0:
+            key, has_slot = key_of(claim), self._slots.free > 0
+            if has_slot:
+                self._slots.start(key)
+            if has_slot and early_s <= 0:
                 due.append(claim)
-            when_due = now_s + min(early_s, MAX_AHEAD_S)
-            key = key_of(claim)
-            attempt = self._attempt(key, claim) if early_s <= 0 else self._attempt_when_due(key, claim, when_due)
+                attempt = self._attempt(key, claim)
+            else:
+                attempt = self._attempt_later(key, claim, now_s + min(early_s, MAX_AHEAD_S))
             task = asyncio.create_task(attempt, name=f"lodger-attempt-{claim.action_id}")
             task.add_done_callback(partial(self._over, claim))
             self._empty.clear()
             self._claims[key], self._tasks[key], self._begun_s[key] = claim, task, now_s
-            self._slots.start(key)
         if due:
             self._context.bus.publish(AttemptsStarted(tuple(due)))
 
-    async def _attempt_when_due(self, key: Key, claim: Claim, end_s: float) -> None:
-        """Wait for the due time of an attempt that was claimed ahead; until ``end_s`` if the clock is set back meanwhile."""
+    async def _attempt_later(self, key: Key, claim: Claim, end_s: float) -> None:
+        """Execute a claim that has no slot yet or is not due yet: it waits until ``end_s`` at most if the clock is set back meanwhile."""
         clock = self._clock
         try:
+            with suppress(TimeoutError):
+                async with asyncio.timeout(LONG_S):
+                    await self._slots.enter(key, claim.tenant_id)
+            self._slots.take(key)
             while min(early_s := (claim.due_us - clock.now_us()) / 1_000_000, left_s := end_s - clock.elapsed_s()) > 0:
                 await clock.sleep(min(early_s, left_s))
         except asyncio.CancelledError:
@@ -193,6 +208,7 @@ class RunningAttempts:
             found = verdict.of_host(CallHandlerGone() if isinstance(gone, Unavailable) else error)
             finished = Finished(found.outcome, error=found.error)
         self._ended.add(key)
+        self.ends_meanwhile += self.claiming
         self._slots.end(key)
         self._context.bus.publish(AttemptFinished(claim, finished))
 

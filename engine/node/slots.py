@@ -75,12 +75,12 @@ class Slots:
 
     def take(self, holder: object) -> None:
         """Allot a slot to an attempt that computes, though none may be free."""
-        if self._asleep.pop(holder, None) is not None:
-            self._holders.add(holder)
+        self._asleep.pop(holder, None)
+        self._holders.add(holder)
 
     async def enter(self, holder: object, tenant: str) -> None:
-        """Wait until the answer that an attempt has got can be taken up: until it holds a slot again."""
-        if holder not in self._asleep:
+        """Wait until an attempt that is new, or that has got the answer it waited for, holds a slot."""
+        if holder in self._holders:
             return
         turn: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._queues.setdefault(tenant, deque()).append((holder, turn))

@@ -3,16 +3,22 @@
 import asyncio
 import gc
 import threading
+from collections import defaultdict
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from tests.egress.peer import Asked, Peer, answer, held_answer, opened, thread_of_peers
 from tests.escape.probing import Echo
+from tests.node import alone
+from tests.node.harness import OK, SETTINGS
 
 from lodger.engine import Engine
 from lodger.engine.core.events import Event
+from lodger.engine.core.execution import Claim
+from lodger.engine.effects.finished import Finished
 from lodger.engine.node.executors.attempt import Attempt
+from lodger.engine.node.node_events import AttemptFinished
 from lodger.engine.node.slots import Slots
 from lodger.sandbox import Bundle, Job, Limits, Outcome, Pool
 from lodger.sandbox.job import Reply
@@ -174,3 +180,44 @@ async def test_answers_come_before_new_starts_and_tenants_take_turns() -> None:
     slots.end("a2")
     slots.end("a2")
     assert slots.free == 1
+
+
+async def test_a_claim_counts_on_the_slots_of_attempts_that_end_meanwhile(tmp_path: Path) -> None:
+    """As many more as ended during the last transaction, half of the slots at most; without a slot they wait for a moment only."""
+
+    class Held:
+        """Executor whose attempts end when the test says so."""
+
+        def __init__(self) -> None:
+            self.begun: asyncio.Queue[Claim] = asyncio.Queue()
+            self.ends: defaultdict[str, asyncio.Event] = defaultdict(asyncio.Event)
+
+        async def start(self) -> None:
+            pass
+
+        async def stop(self) -> None:
+            pass
+
+        async def execute(self, claim: Claim) -> Finished:
+            self.begun.put_nowait(claim)
+            await self.ends[claim.action_id].wait()
+            return OK
+
+    script = Held()
+    settings = SETTINGS.model_copy(update={"slots": 2})
+    async with alone.bench(tmp_path, settings) as made, alone.looping(made, script) as (_loop, attempts):
+        ended: asyncio.Queue[AttemptFinished] = asyncio.Queue()
+        made.bus.subscribe(AttemptFinished, ended.put_nowait)
+        claims = await made.claim(5)
+        attempts.begin(claims[:2])
+        assert [await script.begun.get(), await script.begun.get()] == claims[:2]
+        assert attempts.room().slots == 0
+        attempts.claiming = True
+        for each in claims[:2]:
+            script.ends[each.action_id].set()
+            await ended.get()
+        assert (attempts.free, attempts.room().slots) == (2, 3)
+        attempts.begin(claims[2:])
+        assert [await script.begun.get(), await script.begun.get()] == claims[2:4]
+        assert (attempts.free, attempts.room().slots) == (-1, 0)
+        assert await script.begun.get() == claims[4]  # though no slot is free

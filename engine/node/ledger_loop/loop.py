@@ -161,7 +161,7 @@ class LedgerLoop(Service):
     async def _write(self) -> bool:
         """Write one transaction for the parts that want it, without a part that has failed again; return whether one was alone."""
         while turn := self._turn():
-            self._attempts.claiming = True
+            self._attempts.claiming, self._attempts.ends_meanwhile = True, 0
             try:
                 await self.context.db.write(
                     partial(self._transaction, turn), is_plain=lambda _done: self._is_plain(turn)
