@@ -115,8 +115,8 @@ class FetchState:
             try:
                 answer = redacted(await self.send(request))
             except NoAnswer as none:
-                self.moved_bytes += none.moved_bytes
-                self.on_lost(none.moved_bytes)
+                self.moved_bytes += request.moved.so_far
+                self.on_lost(request.moved.so_far)
                 host, refused = target.host_of(request.url), isinstance(none, Refused)
                 level = logging.WARNING if refused else logging.INFO
                 _log.log(

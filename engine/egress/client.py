@@ -17,7 +17,7 @@ from lodger.engine.egress.decoding import ACCEPTED, Body
 from lodger.engine.egress.headers import Headers
 from lodger.engine.egress.network import GuardedNetwork, Names
 from lodger.engine.egress.request import MAX_HEADERS, MAX_HOPS, Redirect, Request
-from lodger.engine.egress.request_errors import Cut, NoAnswer, Refused, TooLarge, TooLate
+from lodger.engine.egress.request_errors import Cut, Refused, TooLarge, TooLate
 from lodger.engine.egress.target import Target
 
 _POINTS_ELSEWHERE = {301, 302, 303, 307, 308}
@@ -51,8 +51,6 @@ class _Asked:
     target: Target
     headers: Headers
     body: bytes
-    sent: int = 0
-    received: int = 0
 
 
 async def send(rules: Rules, request: Request) -> Answer:
@@ -62,17 +60,8 @@ async def send(rules: Rules, request: Request) -> Answer:
         NoAnswer: Refused, TooLate, TooLarge or Cut.
     """
     asked = _Asked(request.method, targets.read(request.url), request.headers, request.body)
-    try:
-        return await _followed(rules, request, asked)
-    except NoAnswer as none:
-        none.moved_bytes = asked.sent + asked.received
-        raise
-
-
-async def _followed(rules: Rules, request: Request, asked: _Asked) -> Answer:
-    """Send a request and follow its redirects, within its time."""
     loop = asyncio.get_running_loop()
-    end = loop.time() + request.total_s
+    end, moved = loop.time() + request.total_s, request.moved
     try:
         async with asyncio.timeout_at(end):
             for hop in range(MAX_HOPS + 1):
@@ -90,7 +79,7 @@ async def _followed(rules: Rules, request: Request, asked: _Asked) -> Answer:
                 status, reason, headers, body = await _hop(rules, request, asked)
                 elsewhere = _elsewhere(status, headers) if request.redirect is not Redirect.MANUAL else None
                 if elsewhere is None:
-                    return Answer(status, reason, str(asked.target), headers, body, hop > 0, asked.sent, asked.received)
+                    return Answer(status, reason, str(asked.target), headers, body, hop > 0, moved.sent, moved.received)
                 if request.redirect is Redirect.ERROR:
                     said = 'the answer is a redirect, and redirect is "error"'
                     raise Cut(said, said)
@@ -125,9 +114,8 @@ async def _hop(rules: Rules, request: Request, asked: _Asked) -> tuple[int, str,
     if content or asked.method not in _BODILESS | {"DELETE", "OPTIONS"}:
         sent.append(("content-length", str(len(content))))
     sent.append(("connection", "close"))
-    asked.sent += len(asked.method) + len(target.path) + len(content) + 14
-    asked.sent += sum(len(name) + len(value) + 4 for name, value in sent)
-    request.moved.so_far = asked.sent + asked.received
+    request.moved.sent += len(asked.method) + len(target.path) + len(content) + 14
+    request.moved.sent += sum(len(name) + len(value) + 4 for name, value in sent)
     network = GuardedNetwork(target, None if request.trusted else rules.addresses, rules.names)
     connection = httpcore2.AsyncHTTPConnection(_origin(target), rules.tls, network_backend=network)
     made = httpcore2.Request(
@@ -142,11 +130,11 @@ async def _hop(rules: Rules, request: Request, asked: _Asked) -> tuple[int, str,
     try:
         response = await connection.handle_async_request(made)
         headers = _headers(response.headers)
-        asked.received += sum(len(name) + len(value) + 4 for name, value in headers)
+        request.moved.received += sum(len(name) + len(value) + 4 for name, value in headers)
         network.expect(request.max_body)
         pointed = request.redirect is not Redirect.MANUAL and _elsewhere(response.status, headers) is not None
         # The body of a redirect that is followed is not read.
-        body = b"" if pointed else await _body(request, asked, response, headers)
+        body = b"" if pointed else await _body(request, response, headers)
     except (
         httpcore2.NetworkError,
         httpcore2.ProtocolError,
@@ -200,17 +188,16 @@ def _headers(found: list[tuple[bytes, bytes]]) -> Headers:
     return tuple((name.decode("latin-1").lower(), value.decode("latin-1")) for name, value in found)
 
 
-async def _body(request: Request, asked: _Asked, response: httpcore2.Response, headers: Headers) -> bytes:
+async def _body(request: Request, response: httpcore2.Response, headers: Headers) -> bytes:
     """Read and decode the body of a response, up to the request's maximum."""
     if response.status == 101:
         raise Cut("the server switches to another protocol")
     body = Body(",".join(value for name, value in headers if name == "content-encoding"), request.max_body)
     try:
         async for part in response.aiter_stream():
-            request.moved.so_far = asked.sent + asked.received + body.taken + len(part)
+            request.moved.received += len(part)
             body.take(part)
     finally:
-        asked.received += body.taken
         await response.aclose()
     return body.whole()
 

@@ -83,11 +83,6 @@ class Body:
             said = f"the body of the answer is compressed by more than a factor of {MAX_RATIO}"
             raise TooLarge(said, said)
 
-    @property
-    def taken(self) -> int:
-        """Encoded bytes received so far."""
-        return self._taken
-
     def whole(self) -> bytes:
         """Return the decoded body after its last chunk; raises Cut if it is incomplete."""
         if self._decoder is not None and self._taken and not self._decoder.complete:

@@ -35,9 +35,15 @@ def as_written(target: Target, headers: Headers, body: bytes) -> tuple[Target, H
 
 @dataclass(slots=True)
 class Moved:
-    """Bytes that a request has sent and received so far; written by its thread, read after it was abandoned."""
+    """Bytes that a request has sent and received so far; written by its thread, read after it has failed or was abandoned."""
 
-    so_far: int = 0
+    sent: int = 0
+    received: int = 0
+
+    @property
+    def so_far(self) -> int:
+        """Both together."""
+        return self.sent + self.received
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +60,7 @@ class Request:
         max_body: decoded bytes of the answer.
         late: the script's sentence when ``total_s`` is over.
         trusted: whether the operator has declared the destination, which may then be a private address; never for a script's URL.
-        moved: bytes sent and received, for a request that was abandoned.
+        moved: bytes sent and received.
     """
 
     method: str

@@ -10,7 +10,6 @@ class NoAnswer(Exception):
         code: stable machine name, the script's.
         message: the script's sentence; the same for every reason of one code that concerns the network.
         reason: the cause, for the operator.
-        moved_bytes: sent and received until then.
     """
 
     code = "fetch_failed"
@@ -20,7 +19,6 @@ class NoAnswer(Exception):
         super().__init__(reason)
         self.reason = reason
         self.message = message or self.message
-        self.moved_bytes = 0
 
 
 class Refused(NoAnswer):
