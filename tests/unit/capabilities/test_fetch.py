@@ -6,59 +6,19 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from tests.egress.peer import Asked, Peer, answer, opened, redirect, thread_of_peers
-from tests.unit.data.shop import Shop
+from tests.egress.peer import Asked, Peer, answer, redirect, thread_of_peers
+from tests.unit.capabilities.requesting import RequestBench, opened_bench
 
-from lodger.engine.capabilities.fetch_state import FetchState
 from lodger.engine.core import strict_json
 from lodger.engine.core.access.grants import parse
-from lodger.engine.core.execution import Answer
-from lodger.engine.egress.request import Request
-from lodger.engine.egress.way_out import WayOut
 from lodger.engine.node.executors.attempt import Attempt
 from lodger.sandbox.job import Reply
 
-ACTION = "018f0000-0000-7000-8000-000000000001"
-
-
-class FetchBench:
-    """Attempts with requests to one peer."""
-
-    def __init__(self, shop: Shop, peer: Peer) -> None:
-        self.shop, self.peer = shop, peer
-        self.way = WayOut(opened(peer))
-        self.requests: list[Request] = []
-
-    def attempt(self, *grants: str, tenant: str = "one", kept: dict[str, Answer] | None = None, **more: Any) -> Attempt:
-        granted = grants or (f"fetch:http://127.0.0.1:{self.peer.port}",)
-        budgets = more.pop("budgets", {})
-
-        async def known() -> dict[str, Answer]:
-            return kept or {}
-
-        fetch_state = FetchState(tenant, ACTION, 0, self.send, known, **more)
-        return self.shop.attempt(tenant, claim={"grants": parse(granted)}, fetch_state=fetch_state, budgets=budgets)
-
-    async def send(self, request: Request) -> Answer:
-        self.requests.append(request)
-        return await self.way.send(request)
-
 
 @pytest.fixture
-def shop() -> Iterator[Shop]:
-    """No request depends on the database."""
-    made = Shop()
-    yield made
-    made.close()
-
-
-@pytest.fixture
-def bench(shop: Shop) -> Iterator[FetchBench]:
-    peer = Peer()
-    with thread_of_peers(peer):
-        made = FetchBench(shop, peer)
+def bench() -> Iterator[RequestBench]:
+    with opened_bench(Peer()) as made:
         yield made
-        made.way.stop()
 
 
 def fetch_arguments(url: str, **more: Any) -> dict[str, Any]:
@@ -76,7 +36,7 @@ def ask(attempt: Attempt, name: str, **arguments: Any) -> Any:
     return body_or_code(asyncio.run(attempt.call(name, json.dumps(arguments))))
 
 
-def test_an_answer_comes_with_status_headers_and_text(bench: FetchBench) -> None:
+def test_an_answer_comes_with_status_headers_and_text(bench: RequestBench) -> None:
     bench.peer.paths["/x"] = answer("grüße".encode(), "201 Made", "X-A: b")
     reported = ask(bench.attempt(), "http.fetch", **fetch_arguments(bench.peer.url("/x")))
     assert (reported["status"], reported["reason"], reported["text"], reported["size"]) == (201, "Made", "grüße", 7)
@@ -95,7 +55,7 @@ def test_an_answer_comes_with_status_headers_and_text(bench: FetchBench) -> None
         b"\xff",
     ],
 )
-def test_a_body_crosses_whole_in_pieces_that_fit(bench: FetchBench, body: bytes) -> None:
+def test_a_body_crosses_whole_in_pieces_that_fit(bench: RequestBench, body: bytes) -> None:
     import base64
 
     bench.peer.paths["/"] = answer(body)
@@ -125,12 +85,12 @@ def test_a_body_crosses_whole_in_pieces_that_fit(bench: FetchBench, body: bytes)
         ({"method": "POST", "body": "x" * 600_000}, "bad_request"), ({"timeout": 1}, "bad_request"),
     ],
 )  # fmt: skip
-def test_requests_that_are_none(bench: FetchBench, more: dict[str, Any], code: str) -> None:
+def test_requests_that_are_none(bench: RequestBench, more: dict[str, Any], code: str) -> None:
     assert ask(bench.attempt(), "http.fetch", **fetch_arguments(bench.peer.url()) | more) == code
     assert bench.peer.connections == 0
 
 
-def test_a_redirect_out_of_the_grant_is_refused(bench: FetchBench) -> None:
+def test_a_redirect_out_of_the_grant_is_refused(bench: RequestBench) -> None:
     other = Peer()
     with thread_of_peers(other):
         bench.peer.paths["/"] = redirect(other.url())
@@ -138,7 +98,7 @@ def test_a_redirect_out_of_the_grant_is_refused(bench: FetchBench) -> None:
     assert other.connections == 0
 
 
-async def test_six_at_once_and_twenty_in_all(bench: FetchBench) -> None:
+async def test_six_at_once_and_twenty_in_all(bench: RequestBench) -> None:
     async def slowly(_asked: Asked, _reader: object, writer: asyncio.StreamWriter) -> None:
         while bench.peer.max_open < 6:  # noqa: ASYNC110 - the peer counts and sends no event
             await asyncio.sleep(0.005)
@@ -158,7 +118,7 @@ async def test_six_at_once_and_twenty_in_all(bench: FetchBench) -> None:
     assert bench.peer.max_open == 6
 
 
-def test_bytes_are_counted_and_bounded(bench: FetchBench) -> None:
+def test_bytes_are_counted_and_bounded(bench: RequestBench) -> None:
     bench.peer.paths["/"] = answer(b"x" * 1000)
     attempt = bench.attempt(budgets={"fetch_bytes": 2500})
     reported = [ask(attempt, "http.fetch", **fetch_arguments(bench.peer.url(), id=number)) for number in range(4)]
@@ -168,7 +128,7 @@ def test_bytes_are_counted_and_bounded(bench: FetchBench) -> None:
     assert len(bench.peer.asked) == 3
 
 
-def test_one_key_for_each_distinct_call_of_a_step_and_none_for_reading(bench: FetchBench) -> None:
+def test_one_key_for_each_distinct_call_of_a_step_and_none_for_reading(bench: RequestBench) -> None:
     post = {"method": "POST", "body": "a"}
     calls = [
         post,
@@ -192,7 +152,7 @@ def test_one_key_for_each_distinct_call_of_a_step_and_none_for_reading(bench: Fe
     assert not set(first[:4]) & set(other[:4])
 
 
-def test_a_repeated_run_is_given_the_answers_of_the_run_before(bench: FetchBench) -> None:
+def test_a_repeated_run_is_given_the_answers_of_the_run_before(bench: RequestBench) -> None:
     counted = iter(range(100))
 
     async def counting(_asked: Asked, _reader: object, writer: asyncio.StreamWriter) -> None:
@@ -220,13 +180,13 @@ async def under_way(attempt: Attempt) -> None:
     raise AssertionError("nothing is under way")
 
 
-def test_without_a_way_out_nothing_is_asked(shop: Shop) -> None:
-    attempt = shop.attempt(claim={"grants": parse(["fetch:*"])})
+def test_without_a_way_out_nothing_is_asked(bench: RequestBench) -> None:
+    attempt = bench.shop.attempt(claim={"grants": parse(["fetch:*"])})
     assert ask(attempt, "http.fetch", **fetch_arguments("https://api.example.com/")) == "fetch_refused"
 
 
 def test_the_operators_log_holds_no_path_and_nothing_that_bends_it(
-    bench: FetchBench, caplog: pytest.LogCaptureFixture
+    bench: RequestBench, caplog: pytest.LogCaptureFixture
 ) -> None:
     """A URL may hold what only this tenant may know: a key that its script read, a signed link."""
     caplog.set_level("DEBUG")
@@ -248,7 +208,7 @@ def test_the_operators_log_holds_no_path_and_nothing_that_bends_it(
 
 
 @pytest.mark.parametrize("way", ["aborted", "the run ends"])
-async def test_what_came_of_an_answer_that_nobody_waited_for_counts(bench: FetchBench, way: str) -> None:
+async def test_what_came_of_an_answer_that_nobody_waited_for_counts(bench: RequestBench, way: str) -> None:
     async def half(_asked: Asked, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: 1000000\r\n\r\n" + b"x" * 300_000)
         await writer.drain()

@@ -8,66 +8,40 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
-from tests.egress.peer import Asked, Peer, answer, held_answer, opened, redirect, thread_of_peers
-from tests.unit.data.shop import Shop
+from tests.egress.peer import Asked, Peer, answer, held_answer, redirect
+from tests.unit.capabilities.requesting import ACTION, RequestBench, opened_bench
 
-from lodger.engine.capabilities.fetch_state import FetchState
 from lodger.engine.capabilities.functions import MAX_BODY
-from lodger.engine.core.access.grants import parse
 from lodger.engine.core.clock import SystemClock
 from lodger.engine.core.errors import Explained
-from lodger.engine.core.execution import Answer
 from lodger.engine.core.functions import Endpoint, FunctionCall, FunctionRefused, declare
 from lodger.engine.egress import signature
-from lodger.engine.egress.way_out import WayOut
 from lodger.engine.node.executors.attempt import Attempt
 
-ACTION = "018f0000-0000-7000-8000-000000000001"
 SECRET = "whsec_" + base64.b64encode(b"0123456789abcdef01234567").decode()
 ID = {"id": {"type": "integer", "required": True}, "note": {"type": "text"}}
 
 
-@pytest.fixture
-def shop() -> Iterator[Shop]:
-    made = Shop()
-    yield made
-    made.close()
-
-
-@pytest.fixture
-def peer() -> Iterator[Peer]:
-    made = Peer()
-    with thread_of_peers(made):
-        yield made
-
-
-class FunctionBench:
-    """Attempts that call functions; ``settings`` allow no private address."""
-
-    def __init__(self, shop: Shop, peer: Peer) -> None:
-        self.shop, self.peer = shop, peer
-        self.way = WayOut(opened(peer).model_copy(update={"egress_networks": "", "egress_ports": "443"}))
+class FunctionBench(RequestBench):
+    """Attempts that call functions; the settings allow no private address."""
 
     def declare(self, name: str, answered_by: Any = None, **options: Any) -> None:
         place = Endpoint(self.peer.url("/hooks"), SECRET)
         self.shop.datasets.put_function(declare(name, answered_by or place, **options))
 
-    def attempt(
-        self, *grants: str, kept: dict[str, Answer] | None = None, budgets: Any = None, claim: Any = None, **state: Any
-    ) -> Attempt:
-        async def known() -> dict[str, Answer]:
-            return kept or {}
-
-        fetch_state = FetchState("one", ACTION, 0, self.way.send, known, **state)
-        grants_of = {"grants": parse(grants or ("functions",))} | (claim or {})
-        return self.shop.attempt("one", claim=grants_of, fetch_state=fetch_state, budgets=budgets or {})
+    def attempt(self, *grants: str, **more: Any) -> Attempt:
+        return super().attempt(*(grants or ("functions",)), **more)
 
 
 @pytest.fixture
-def bench(shop: Shop, peer: Peer) -> Iterator[FunctionBench]:
-    made = FunctionBench(shop, peer)
-    yield made
-    made.way.stop()
+def peer() -> Peer:
+    return Peer()
+
+
+@pytest.fixture
+def bench(peer: Peer) -> Iterator[FunctionBench]:
+    with opened_bench(peer, of=FunctionBench, egress_networks="", egress_ports="443") as made:
+        yield made
 
 
 def call(attempt: Attempt, name: str, *args: Any) -> Any:

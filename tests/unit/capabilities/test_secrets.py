@@ -3,58 +3,23 @@
 import asyncio
 import base64
 import json
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator
 from html import escape
 from typing import Any
 from urllib.parse import quote
 
 import pytest
-from tests.egress.peer import Asked, Peer, answer, opened, redirect, thread_of_peers
-from tests.unit.data.shop import Shop
+from tests.egress.peer import Asked, Peer, answer, redirect
+from tests.unit.capabilities.requesting import VALUE, RequestBench, opened_bench
 
-from lodger.engine.capabilities.fetch_state import FetchState
 from lodger.engine.core.access.grants import parse
-from lodger.engine.core.access.origins import parse_origin
-from lodger.engine.egress.way_out import WayOut
 from lodger.engine.node.executors.attempt import Attempt
-from lodger.engine.store.tenants.secrets import OpenSecret
-
-VALUE = "sk_live_4eC39HqLyjWDarjtT1zdp7dc"
-ACTION = "018f0000-0000-7000-8000-000000000001"
-
-
-class SecretBench:
-    """Attempts of a tenant with one secret, which may go to one peer."""
-
-    def __init__(self, shop: Shop, peer: Peer, other: Peer) -> None:
-        self.shop, self.peer, self.other = shop, peer, other
-        self.way = WayOut(opened(peer, other))
-        self.asked_for: list[set[str]] = []
-        self.value = VALUE
-        self.hosts = [f"http://127.0.0.1:{peer.port}"]
-
-    async def opens(self, names: Collection[str]) -> dict[str, OpenSecret]:
-        """Return the secrets of these names, and note that they were asked for."""
-        self.asked_for.append(set(names))
-        known = {"KEY": OpenSecret("KEY", tuple(parse_origin(host) for host in self.hosts), self.value)}
-        return {name: known[name] for name in names if name in known}
-
-    def attempt(self, *grants: str) -> Attempt:
-        reach = [f"fetch:http://127.0.0.1:{peer.port}" for peer in (self.peer, self.other)]
-        fetch_state = FetchState("one", ACTION, 0, self.way.send)
-        return self.shop.attempt(
-            claim={"grants": parse([*reach, *grants])}, fetch_state=fetch_state, read_secrets=self.opens
-        )
 
 
 @pytest.fixture
-def bench() -> Iterator[SecretBench]:
-    shop, peer, other = Shop(), Peer(), Peer()
-    with thread_of_peers(peer, other):
-        made = SecretBench(shop, peer, other)
+def bench() -> Iterator[RequestBench]:
+    with opened_bench(Peer(), Peer()) as made:
         yield made
-        made.way.stop()
-    shop.close()
 
 
 def ask(attempt: Attempt, call: str, **arguments: Any) -> Any:
@@ -76,7 +41,7 @@ def fetch_with(attempt: Attempt, url: str, authorization: str, **more: Any) -> A
     )
 
 
-def test_the_value_is_put_in_where_the_request_leaves(bench: SecretBench) -> None:
+def test_the_value_is_put_in_where_the_request_leaves(bench: RequestBench) -> None:
     attempt = bench.attempt("secret:KEY")
     assert fetch_with(attempt, bench.peer.url(), "Bearer {{secret:KEY}}")["status"] == 200
     assert fetch_with(attempt, bench.peer.url(), "Basic {{basic:ann:KEY}}")["status"] == 200
@@ -95,24 +60,24 @@ def test_the_value_is_put_in_where_the_request_leaves(bench: SecretBench) -> Non
         (("secret:OTHER",), "{{secret:OTHER}}", "secret_unknown"),
     ],
 )
-def test_only_what_was_granted_by_name(bench: SecretBench, grants: tuple[str, ...], header: str, code: str) -> None:
+def test_only_what_was_granted_by_name(bench: RequestBench, grants: tuple[str, ...], header: str, code: str) -> None:
     assert fetch_with(bench.attempt(*grants), bench.peer.url(), header) == code
     assert bench.peer.connections == 0
 
 
-def test_it_goes_to_its_own_hosts_only(bench: SecretBench) -> None:
+def test_it_goes_to_its_own_hosts_only(bench: RequestBench) -> None:
     attempt = bench.attempt("secret:KEY")
-    assert fetch_with(attempt, bench.other.url(), "{{secret:KEY}}") == "fetch_refused"
+    assert fetch_with(attempt, bench.peers[1].url(), "{{secret:KEY}}") == "fetch_refused"
     bench.hosts = [f"https://127.0.0.1:{bench.peer.port}"]
     assert fetch_with(bench.attempt("secret:KEY"), bench.peer.url(), "{{secret:KEY}}") == "fetch_refused", (
         "in clear it goes nowhere unless told"
     )
     bench.hosts = []
     assert fetch_with(bench.attempt("secret:KEY"), bench.peer.url(), "{{secret:KEY}}") == "fetch_refused"
-    assert bench.peer.asked == bench.other.asked == []
+    assert bench.peer.asked == bench.peers[1].asked == []
 
 
-def test_a_refusal_names_the_secret_and_what_it_is_bound_to(bench: SecretBench) -> None:
+def test_a_refusal_names_the_secret_and_what_it_is_bound_to(bench: RequestBench) -> None:
     bench.hosts = ["https://api.example.com", "https://*.example.org"]
     arguments = {"id": 1, "method": "GET", "url": bench.peer.url(), "headers": [["authorization", "{{secret:KEY}}"]]}
     reply = asyncio.run(bench.attempt("secret:KEY").call("http.fetch", json.dumps(arguments)))
@@ -122,16 +87,16 @@ def test_a_refusal_names_the_secret_and_what_it_is_bound_to(bench: SecretBench) 
     )
 
 
-def test_it_does_not_go_along_to_another_host(bench: SecretBench) -> None:
-    bench.peer.paths["/"] = redirect(bench.other.url())
+def test_it_does_not_go_along_to_another_host(bench: RequestBench) -> None:
+    bench.peer.paths["/"] = redirect(bench.peers[1].url())
     attempt = bench.attempt("secret:KEY")
     assert fetch_with(attempt, bench.peer.url(), "{{secret:KEY}}")["status"] == 200
-    assert "authorization" not in bench.other.asked[0].headers
+    assert "authorization" not in bench.peers[1].asked[0].headers
     reported = ask(
         attempt, "http.fetch", id=9, method="GET", url=bench.peer.url(), headers=[["accept", "{{secret:KEY}}"]]
     )
     assert reported == "fetch_refused", "a header that may go along does not carry it"
-    assert len(bench.other.asked) == 1
+    assert len(bench.peers[1].asked) == 1
 
 
 ODD = 'k+y "1" &<ü>/='
@@ -154,7 +119,7 @@ ODD = 'k+y "1" &<ü>/='
     ],
 )  # fmt: skip
 def test_a_handle_is_replaced_in_urls_and_bodies_as_their_place_is_written(
-    bench: SecretBench, path: str, kind: str, body: Any, sent: str
+    bench: RequestBench, path: str, kind: str, body: Any, sent: str
 ) -> None:
     bench.value = ODD
     headers = [["content-type", kind]] if kind else []
@@ -168,18 +133,18 @@ def test_a_handle_is_replaced_in_urls_and_bodies_as_their_place_is_written(
     assert int(asked.headers["content-length"]) == len(asked.body)
 
 
-def test_a_handle_goes_nowhere_as_text(bench: SecretBench) -> None:
+def test_a_handle_goes_nowhere_as_text(bench: RequestBench) -> None:
     """A body or URL is refused like a header, a body does not follow to another host, and base64 is told from text."""
     post = {"id": 1, "method": "POST", "headers": []}
     encoded = base64.b64encode(b"ann:{{secret:KEY}}").decode()
     attempt, bench.peer.paths["/away"] = (
         bench.attempt("secret:KEY", "mail:*", "events"),
-        redirect(bench.other.url(), 307),
+        redirect(bench.peers[1].url(), 307),
     )
     for arguments, code in (
         ({"url": bench.peer.url("/?{{secret:NONE}}")}, "denied"),
-        ({"url": bench.other.url("/?{{secret:KEY}}")}, "fetch_refused"),
-        ({"url": bench.other.url(), "body": "{{secret:KEY}}"}, "fetch_refused"),
+        ({"url": bench.peers[1].url("/?{{secret:KEY}}")}, "fetch_refused"),
+        ({"url": bench.peers[1].url(), "body": "{{secret:KEY}}"}, "fetch_refused"),
         ({"url": bench.peer.url("/away"), "body": "{{secret:KEY}}"}, "fetch_refused"),
         ({"url": bench.peer.url(), "headers": [["authorization", f"Basic {encoded}"]]}, "bad_request"),
         ({"url": bench.peer.url(), "body": encoded}, "bad_request"),
@@ -188,7 +153,7 @@ def test_a_handle_goes_nowhere_as_text(bench: SecretBench) -> None:
         assert ask(attempt, "http.fetch", **post | arguments) == code
     assert ask(attempt, "mail.send", to=["a@b.example"], subject="s", text="{{secret:KEY}}") == "bad_request"
     assert ask(attempt, "events.emit", name="a.b", data={"k": "{{secret:KEY}}"}) == "bad_request"
-    assert bench.other.asked == []
+    assert bench.peers[1].asked == []
     missing = bench.attempt("secret:NONE")
     assert ask(missing, "http.fetch", **post, url=bench.peer.url(), body="{{secret:NONE}}") == "secret_unknown"
 
@@ -203,7 +168,7 @@ async def repeats(asked: Asked, _reader: object, writer: asyncio.StreamWriter) -
     await writer.drain()
 
 
-def test_a_host_that_repeats_it_tells_the_script_nothing(bench: SecretBench) -> None:
+def test_a_host_that_repeats_it_tells_the_script_nothing(bench: RequestBench) -> None:
     bench.peer.paths["/"] = repeats
     reported = fetch_with(bench.attempt("secret:KEY"), bench.peer.url(), "Bearer {{secret:KEY}}")
     assert VALUE not in json.dumps(reported)
@@ -212,7 +177,7 @@ def test_a_host_that_repeats_it_tells_the_script_nothing(bench: SecretBench) -> 
     assert "[secret KEY]" in reported["text"]
 
 
-def test_a_value_is_read_by_its_own_grant_alone_and_known_from_then_on(bench: SecretBench) -> None:
+def test_a_value_is_read_by_its_own_grant_alone_and_known_from_then_on(bench: RequestBench) -> None:
     for grants in ((), ("secret:KEY",), ("secret:OTHER:plain",)):
         assert ask(bench.attempt(*grants), "secrets.read", name="KEY") == "denied"
     attempt = bench.attempt("secret:KEY:plain")
@@ -223,12 +188,12 @@ def test_a_value_is_read_by_its_own_grant_alone_and_known_from_then_on(bench: Se
     assert fetch_with(bench.attempt("secret:KEY:plain"), bench.peer.url(), "{{secret:KEY}}")["status"] == 200
 
 
-def test_without_secrets_there_are_none(bench: SecretBench) -> None:
+def test_without_secrets_there_are_none(bench: RequestBench) -> None:
     attempt = bench.shop.attempt(claim={"grants": parse(["secret:KEY:plain"])})
     assert ask(attempt, "secrets.read", name="KEY") == "secret_unknown"
 
 
-def test_handles_do_not_grow_into_megabytes(bench: SecretBench) -> None:
+def test_handles_do_not_grow_into_megabytes(bench: RequestBench) -> None:
     attempt = bench.attempt("secret:KEY")
     handles = "{{secret:KEY}}" * 300
     refused = ask(
