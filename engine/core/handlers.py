@@ -110,6 +110,3 @@ class Handlers:
     def labels(self) -> frozenset[str]:
         """Labels that these handlers give to a node of this process."""
         return frozenset(HOST + name for name in self._known)
-
-
-__all__ = ["Call", "Cancelled", "Handler", "Handlers"]

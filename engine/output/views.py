@@ -430,7 +430,7 @@ VIEWS: dict[str, Callable[[Any], None]] = {
 }
 #: What came of a change, by the kind of its result.
 SHORT_VIEWS: dict[str, Callable[[Any], None]] = {
-    "Tenant": tenant, "ScriptVersion": version, "Schedule": schedule, "Action": action, "NewToken": token, "SignInLink": sign_in_link,
+    "Tenant": tenant, "ScriptVersion": version, "Schedule": schedule, "Action": action, "CreatedToken": token, "SignInLink": sign_in_link,
     "Rotated": rotated, "Account": usage, "ScriptDiff": script_diff, "ScheduleDiff": schedule_diff,
     "Checked": checked, "Preview": preview, "WhatIf": what_if, "Activity": activity,
 }  # fmt: skip

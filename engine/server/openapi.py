@@ -1,4 +1,7 @@
-"""The OpenAPI 3.1 description, and the pydantic models of bodies and queries, both made from the table of operations."""
+"""The OpenAPI 3.1 description, and the pydantic models of bodies and queries, both made from the table of operations.
+
+Schemas have the names of their types. No type is called New… beside another one: Go's generator gives such names to constructors.
+"""
 
 import inspect
 import json
@@ -30,12 +33,6 @@ MAX_TEXT = 2000
 _SECTION = re.compile(r"\n\n(?:Args|Attributes|Raises|Returns):\n")
 _ABOUT = re.compile(r"^    (\w+(?:, \w+)*): (.*(?:\n {5,}.*)*)", re.MULTILINE)
 _REF = "#/components/schemas/{model}"
-#: Names of schemas in place of those that Go's generator gives to constructors.
-_NAMES = {
-    "NewSchedule": "ScheduleToCreate", "NewScript": "ScriptToCreate", "NewTenant": "TenantToCreate",
-    "NewScriptUrl": "CreatedScriptUrl", "NewToken": "CreatedToken", "NewWebhook": "CreatedWebhook",
-}  # fmt: skip
-_SAID = _NAMES | {_REF.format(model=before): _REF.format(model=after) for before, after in _NAMES.items()}
 
 
 class RequestModel(BaseModel):
@@ -278,17 +275,7 @@ def document(app: FastAPI, routes: Iterable[Route], *by_hand: type[RequestModel]
             if (default := field.pop("default", None)) is not None and name in defined["$defs"]:
                 field["description"] = f"{field.get('description', '')} Default: {json.dumps(default)}.".strip()
     made["tags"] = [{"name": tag} for tag in sorted({tag for verb in verbs for tag in verb["tags"]})]
-    renamed: dict[str, Any] = _renamed(made)
-    return renamed
-
-
-def _renamed(value: Any) -> Any:
-    """Return a description in which no schema's name is that of another one's constructor in Go, such as NewSchedule beside Schedule."""
-    if isinstance(value, dict):
-        return {_NAMES.get(name, name): _renamed(each) for name, each in value.items()}
-    if isinstance(value, list):
-        return [_renamed(each) for each in value]
-    return _SAID.get(value, value) if isinstance(value, str) else value
+    return made
 
 
 def _explain(documented: dict[str, Any], fields: dict[str, Any]) -> None:

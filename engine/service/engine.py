@@ -486,6 +486,3 @@ class Engine(Nouns[Sync]):
         finally:
             thread.run(made.stop())
             thread.close()
-
-
-__all__ = ["Engine"]

@@ -363,7 +363,7 @@ class SignInLink:
 
 
 @dataclass(frozen=True, slots=True)
-class NewToken:
+class CreatedToken:
     """A token just created. ``text`` is the value for ``Authorization: Bearer``; it is shown only once."""
 
     LOCATION: ClassVar = "/tokens/{id}"

@@ -18,7 +18,7 @@ from lodger.engine.service.checks.module_check import ModuleCheck
 from lodger.engine.service.checks.trial_budget import TrialBudget
 from lodger.engine.store.content_cache import KEPT_BYTES
 from lodger.engine.sync import Engine
-from lodger.sandbox.job import Bundle, Job, Report
+from lodger.sandbox.job import Job, Report
 from lodger.sandbox.limits import Limits
 
 OTHER = command("(call $say (i32.const 7))")
@@ -71,33 +71,33 @@ def test_a_tenants_modules_compile_one_after_the_other_and_hold_up_nobody_else(
     ledger: Bench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(os, "sched_getaffinity", lambda _pid: {0, 1})
-    order: list[str] = []
+    order: list[bytes | None] = []
     held, free = threading.Event(), threading.Event()
 
     class Slow(ModuleCheck):
-        def compiled(self, job: Job) -> tuple[Report | None, float]:
-            if job.tag == "first":
+        async def compiled(self, job: Job) -> tuple[Report | None, float]:
+            if job.bundle.wasm == b"first":
                 held.set()
                 free.wait(120)
-            order.append(job.tag)
+            order.append(job.bundle.wasm)
             return None, 0.0
 
     slow = Slow(ledger.engine.context.settings, TrialBudget(ledger.engine.context))
 
-    def judge(tenant: str, tag: str) -> threading.Thread:
-        thread = threading.Thread(target=slow.judge, args=(Job(Bundle({}, wasm=HELLO), tenant=tenant, tag=tag),))
+    def check(tenant: str, module: bytes) -> threading.Thread:
+        thread = threading.Thread(target=slow.require, args=(tenant, module, Limits()))
         thread.start()
         return thread
 
-    first = judge("acme", "first")
+    first = check("acme", b"first")
     held.wait(120)
-    second = judge("acme", "second")
-    judge("zeta", "other").join()
-    assert order == ["other"]
+    second = check("acme", b"second")
+    check("zeta", b"other").join()
+    assert order == [b"other"]
     free.set()
     first.join()
     second.join()
-    assert order == ["other", "first", "second"]
+    assert order == [b"other", b"first", b"second"]
 
 
 @pytest.mark.parametrize("kind", ["sqlite"], indirect=True)  # they are kept in memory

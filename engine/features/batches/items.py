@@ -22,7 +22,7 @@ MAX_ITEMS, MAX_SHOWN = 5000, 100
 
 
 @with_config(ConfigDict(extra="forbid"))
-class NewTenant(TypedDict):
+class TenantToCreate(TypedDict):
     """A tenant of a batch, as for ``tenants.create``."""
 
     tenant_id: str
@@ -36,7 +36,7 @@ class NewTenant(TypedDict):
 
 
 @with_config(ConfigDict(extra="forbid"))
-class NewScript(TypedDict):
+class ScriptToCreate(TypedDict):
     """A script of a batch, as for ``scripts.put``."""
 
     tenant_id: str
@@ -49,7 +49,7 @@ class NewScript(TypedDict):
 
 
 @with_config(ConfigDict(extra="forbid"))
-class NewSchedule(TypedDict):
+class ScheduleToCreate(TypedDict):
     """A schedule of a batch, as for ``schedules.create``."""
 
     tenant_id: str
@@ -77,7 +77,7 @@ class NewSchedule(TypedDict):
     version: NotRequired[int | str | None]
 
 
-_KINDS: dict[str, type] = {"tenants": NewTenant, "scripts": NewScript, "schedules": NewSchedule}
+_KINDS: dict[str, type] = {"tenants": TenantToCreate, "scripts": ScriptToCreate, "schedules": ScheduleToCreate}
 
 
 @dataclass

@@ -6,7 +6,14 @@ from typing import TYPE_CHECKING, Any
 from lodger.engine.core.access.roles import Role
 from lodger.engine.core.errors import InputError
 from lodger.engine.features.batches.batch import Batch, Preparation, Storing
-from lodger.engine.features.batches.items import MAX_ITEMS, NewSchedule, NewScript, NewTenant, Refusals, read
+from lodger.engine.features.batches.items import (
+    MAX_ITEMS,
+    Refusals,
+    ScheduleToCreate,
+    ScriptToCreate,
+    TenantToCreate,
+    read,
+)
 from lodger.engine.service.nouns.base import Noun
 from lodger.engine.service.operations.declaration import M, operation
 
@@ -25,9 +32,9 @@ class Batches(Noun[M]):
     def create(
         self,
         *,
-        tenants: Iterable[NewTenant] = (),
-        scripts: Iterable[NewScript] = (),
-        schedules: Iterable[NewSchedule] = (),
+        tenants: Iterable[TenantToCreate] = (),
+        scripts: Iterable[ScriptToCreate] = (),
+        schedules: Iterable[ScheduleToCreate] = (),
         keep: bool = False,
     ) -> Batch:
         """Create tenants, scripts and schedules in one transaction: all of them, or none with a list of what is wrong.

@@ -18,4 +18,4 @@ views.COLUMNS["ScriptUrl"] = (
         ("url", "name"), ("script", "script"), ("signature", lambda each: each.signature or "none"), ("expires", when("expires_at")),
         ("last use", when("used_at")), ("created by", "created_by"),
 )  # fmt: skip
-views.SHORT_VIEWS["NewScriptUrl"] = _made
+views.SHORT_VIEWS["CreatedScriptUrl"] = _made

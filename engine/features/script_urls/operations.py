@@ -6,7 +6,7 @@ from datetime import datetime
 from lodger.engine.core.access.roles import Role
 from lodger.engine.core.clock import from_us, to_us
 from lodger.engine.features.script_urls import script_urls
-from lodger.engine.features.script_urls.script_urls import NewScriptUrl, ScriptUrl
+from lodger.engine.features.script_urls.script_urls import CreatedScriptUrl, ScriptUrl
 from lodger.engine.service.nouns.base import Noun, aware
 from lodger.engine.service.operations.declaration import M, operation
 
@@ -31,7 +31,7 @@ class Urls(Noun[M]):
         signature: str | None = None,
         secret: str | None = None,
         expires_at: datetime | None = None,
-    ) -> NewScriptUrl:
+    ) -> CreatedScriptUrl:
         """Create a URL that runs a script; only the result contains its path on the API server, and only once.
 
         Args:

@@ -95,14 +95,14 @@ class ScriptUrl:
 
 
 @dataclass(frozen=True, slots=True)
-class NewScriptUrl:
+class CreatedScriptUrl:
     """A new URL with its path on the API server; shown only once."""
 
     url: ScriptUrl
     path: str = field(repr=False)
 
 
-def create(connection: sa.Connection, url: ScriptUrl) -> NewScriptUrl:
+def create(connection: sa.Connection, url: ScriptUrl) -> CreatedScriptUrl:
     """Store a new URL; only the returned value contains its path.
 
     Raises:
@@ -130,7 +130,7 @@ def create(connection: sa.Connection, url: ScriptUrl) -> NewScriptUrl:
         "expires_us": None if url.expires_at is None else to_us(url.expires_at),
     }  # fmt: skip
     prepared.write(connection, sa.insert(script_urls).values(values))
-    return NewScriptUrl(url, PATH + text)
+    return CreatedScriptUrl(url, PATH + text)
 
 
 def _check(url: ScriptUrl) -> None:

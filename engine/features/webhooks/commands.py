@@ -17,4 +17,4 @@ def _webhook(made: Any) -> None:
 
 groups.HELP["webhook"] = "Manage webhooks: URLs that receive a tenant's events."
 views.COLUMNS["Webhook"] = (("webhook", "name"), ("url", "url"), ("events", words("events")), ("state", "state"))
-views.SHORT_VIEWS |= {"Webhook": _webhook, "NewWebhook": _webhook}
+views.SHORT_VIEWS |= {"Webhook": _webhook, "CreatedWebhook": _webhook}

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 
 from lodger.engine.core.access.roles import Role
 from lodger.engine.features.webhooks import webhooks
-from lodger.engine.features.webhooks.webhooks import NewWebhook, Webhook
+from lodger.engine.features.webhooks.webhooks import CreatedWebhook, Webhook
 from lodger.engine.service.nouns.base import Noun
 from lodger.engine.service.operations.declaration import M, operation
 
@@ -18,7 +18,7 @@ class Webhooks(Noun[M]):
     @operation("PUT", "/tenants/{tenant_id}/webhooks/{name}", Role.EDITOR, secret=True, tagged=True, stores=True)
     def put(
         self, tenant_id: str, name: str, url: str, *, events: Iterable[str] = ("*",), style: str = "standard"
-    ) -> NewWebhook | Webhook:
+    ) -> CreatedWebhook | Webhook:
         """Create a webhook, or change its URL, events and style; a webhook that is off is switched on again.
 
         The result of a creation contains the secret for the receiver's signature checks, only once.
@@ -37,10 +37,10 @@ class Webhooks(Noun[M]):
         with self._changing(Webhooks.put, tenant_id, name, name) as change:
             change.before(webhooks.named.find(change.connection, tenant_id, name))
             made = webhooks.put(self.vault, change.connection, tenant_id, name, url, events, self._now_us, style=style)
-            return change.made(made, after=made.webhook if isinstance(made, NewWebhook) else made)
+            return change.made(made, after=made.webhook if isinstance(made, CreatedWebhook) else made)
 
     @operation("POST", "/tenants/{tenant_id}/webhooks/{name}/renew", Role.EDITOR, secret=True, tagged=True)
-    def renew(self, tenant_id: str, name: str) -> NewWebhook:
+    def renew(self, tenant_id: str, name: str) -> CreatedWebhook:
         """Create a new secret of a webhook; for a day, messages are also signed with the old one.
 
         Raises:

@@ -90,7 +90,7 @@ class Webhook:
 
 
 @dataclass(frozen=True, slots=True)
-class NewWebhook:
+class CreatedWebhook:
     """A webhook with the secret for its receiver's signature checks; shown only once."""
 
     webhook: Webhook
@@ -117,7 +117,7 @@ def put(
     now_us: int,
     *,
     style: str = "standard",
-) -> NewWebhook | Webhook:
+) -> CreatedWebhook | Webhook:
     """Create a webhook and return it with its secret; or change the URL and events of an existing one, which keeps its secret.
 
     Raises:
@@ -140,10 +140,10 @@ def put(
     prepared.write(
         connection, sa.insert(webhooks).values(tenant_id=tenant_id, name=name, created_us=now_us, **values, **keys)
     )
-    return NewWebhook(named.get(connection, tenant_id, name), secret)
+    return CreatedWebhook(named.get(connection, tenant_id, name), secret)
 
 
-def renew_secret(vault: Vault, connection: sa.Connection, tenant_id: str, name: str, now_us: int) -> NewWebhook:
+def renew_secret(vault: Vault, connection: sa.Connection, tenant_id: str, name: str, now_us: int) -> CreatedWebhook:
     """Create a new secret of a webhook; for a day messages are signed with the previous one, too.
 
     Raises:
@@ -165,7 +165,7 @@ def renew_secret(vault: Vault, connection: sa.Connection, tenant_id: str, name: 
         connection,
         sa.update(webhooks).where(_c.tenant_id == tenant_id, _c.name == name).values(updated_us=now_us, **values),
     )
-    return NewWebhook(named.get(connection, tenant_id, name), secret)
+    return CreatedWebhook(named.get(connection, tenant_id, name), secret)
 
 
 def switch_off(connection: sa.Connection, tenant_id: str, name: str, now_us: int) -> None:

@@ -44,8 +44,15 @@ class ModuleCheck:
             Unavailable: no worker can be started, or not with the walls that this host requires.
         """
         self._budget.require(tenant_id)
+        job = Job(Bundle({}, wasm=wasm), limits, tag="check", tenant=tenant_id)
         try:
-            refused, cpu_ms = self.judge(Job(Bundle({}, wasm=wasm), limits, tag="check", tenant=tenant_id))
+            # In a thread: the caller may have a running event loop, and the launcher ends with the thread that started it.
+            with (
+                self._tenant_locks.held(tenant_id),
+                self._slots,
+                ThreadPoolExecutor(1, "lodger-module-check") as thread,
+            ):
+                refused, cpu_ms = thread.submit(asyncio.run, self.compiled(job)).result()
         except SandboxError as problem:
             raise Unavailable.of(problem) from problem
         self._budget.charge(tenant_id, cpu_ms)
@@ -56,22 +63,12 @@ class ModuleCheck:
             raise InputError("module_refused", reason=why, details={"outcome": refused.outcome.value})
         raise InputError("module_too_costly", reason=why, details={"outcome": refused.outcome.value})
 
-    def judge(self, job: Job) -> tuple[Report | None, float]:
+    async def compiled(self, job: Job) -> tuple[Report | None, float]:
         """Return the report of a failed compilation, None if it succeeded, and the compiler's CPU time in milliseconds.
 
         Raises:
             SandboxError: the host cannot raise the walls, or no worker is available.
         """
-        with self._tenant_locks.held(job.tenant), self._slots:
-            return self.compiled(job)
-
-    def compiled(self, job: Job) -> tuple[Report | None, float]:
-        """Compile in a thread: the caller may have a running event loop, and the launcher ends with the thread that started it."""
-        with ThreadPoolExecutor(1, thread_name_prefix="lodger-module-check") as thread:
-            return thread.submit(asyncio.run, self._compile(job)).result()
-
-    async def _compile(self, job: Job) -> tuple[Report | None, float]:
-        """Compile a module in a worker that is started for it; see :meth:`judge`."""
         from lodger.sandbox.wasm.code_cache import CodeCache
         from lodger.sandbox.wasm.compiler import Compiler
         from lodger.sandbox.workers.warm_pool import WarmPool

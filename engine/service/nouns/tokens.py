@@ -10,7 +10,7 @@ from lodger.engine.core.states import RoleName
 from lodger.engine.service.nouns.base import Noun, aware
 from lodger.engine.service.operations.declaration import M, local, operation
 from lodger.engine.store import pages, signing_keys
-from lodger.engine.store.records import NewToken, Page, SignInLink, Token
+from lodger.engine.store.records import CreatedToken, Page, SignInLink, Token
 from lodger.engine.store.tenants import sign_in_codes, tenants, tokens
 
 # Inside the class ``list`` is a verb.
@@ -26,7 +26,7 @@ class Tokens(Noun[M]):
     )  # fmt: skip
     def create(
         self, name: str, role: RoleName, *, tenant_id: str | None = None, expires_at: datetime | None = None
-    ) -> NewToken:
+    ) -> CreatedToken:
         """Create a token. Its text is only in this result; the ledger stores a hash.
 
         Args:
@@ -52,7 +52,7 @@ class Tokens(Noun[M]):
         return self._read(tokens.any_of_platform)
 
     @local("a client needs a token, and this creates the first one: use lodger up or lodger token first")
-    def first(self, name: str) -> NewToken | None:
+    def first(self, name: str) -> CreatedToken | None:
         """Create an administrator's token if there never was one in this ledger; None if there was."""
         with self._changing(Tokens.create, None, name) as change:
             if tokens.any_of_platform(change.connection):

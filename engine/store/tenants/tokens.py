@@ -14,7 +14,7 @@ from lodger.engine.store.bulk import update_row
 from lodger.engine.store.context import StoreContext
 from lodger.engine.store.drivers import prepared
 from lodger.engine.store.pages import LimitedList, read
-from lodger.engine.store.records import AnyRow, NewToken, Token
+from lodger.engine.store.records import AnyRow, CreatedToken, Token
 from lodger.engine.store.rows import record
 from lodger.engine.store.schema.access import sessions, tokens
 from lodger.engine.store.tenants import tenants
@@ -39,7 +39,7 @@ def create(
     expires_us: int | None,
     created_by: str,
     now_us: int,
-) -> NewToken:
+) -> CreatedToken:
     """Create a token; only the returned value contains its text.
 
     Raises:
@@ -61,7 +61,7 @@ def create(
             id=token_id, tenant_id=tenant_id, name=name, role=found.value, prefix=prefix, digest=digest(text),
             created_us=now_us, created_by=created_by, expires_us=expires_us,
         ))  # fmt: skip
-    return NewToken(get(connection, token_id), text)
+    return CreatedToken(get(connection, token_id), text)
 
 
 def check_name(name: str) -> None:

@@ -19,7 +19,7 @@ from lodger.engine.effects.journal import Journal
 from lodger.engine.egress.signature import NotVerified, verify
 from lodger.engine.egress.way_out import WayOut
 from lodger.engine.features.webhooks.sender import UNREACHABLE, WebhookSender
-from lodger.engine.features.webhooks.webhooks import NewWebhook
+from lodger.engine.features.webhooks.webhooks import CreatedWebhook
 from lodger.engine.store.queue import outbox as outboxes
 from lodger.engine.store.queue.events import matches, subscribers
 from lodger.engine.store.schema.script_data import outbox
@@ -40,7 +40,7 @@ class WebhookBench:
     def made(self, name: str = "crm", path: str = "/", **more: Any) -> str:
         """Create a webhook and return its secret."""
         made = self.engine.webhooks.put("acme", name, self.peer.url(path), **more)
-        assert isinstance(made, NewWebhook)
+        assert isinstance(made, CreatedWebhook)
         return made.secret
 
     def emit(self, event: str = "order.paid", data: Any = None) -> None:
@@ -121,7 +121,7 @@ def test_a_webhook_of_the_platform_gets_the_events_of_all_tenants(tmp_path: Path
     async def work(post: WebhookBench) -> None:
         post.made("crm", "/crm")
         made = post.engine.webhooks.put("@platform", "crm", peer.url("/all"), events=["*", "lodger.action.done"])
-        assert isinstance(made, NewWebhook)
+        assert isinstance(made, CreatedWebhook)
         post.emit(data=7)
         post.engine.webhooks.delete("acme", "crm")
         await post.sender.send_due()
@@ -198,7 +198,7 @@ def test_a_receiver_that_is_gone_is_asked_no_more(tmp_path: Path, peer: Peer) ->
         post.emit()
         assert await post.sender.send_due() == 0, "what is off is told nothing"
         peer.paths.clear()
-        assert not isinstance(post.engine.webhooks.put("acme", "crm", peer.url()), NewWebhook), "its secret stays"
+        assert not isinstance(post.engine.webhooks.put("acme", "crm", peer.url()), CreatedWebhook), "its secret stays"
         post.emit()
         assert await post.sender.send_due() == 1
         with post.engine.context.database.read() as connection:
