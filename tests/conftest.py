@@ -33,7 +33,7 @@ settings.register_profile(
     "gate",
     deadline=None,
     derandomize=FUZZ != "whole" and not FUZZ.isdigit(),
-    max_examples=int(FUZZ) if FUZZ.isdigit() else {"whole": 400, "brief": 5}.get(FUZZ, 25),
+    max_examples=int(FUZZ) if FUZZ.isdigit() else {"whole": 400, "brief": 5}.get(FUZZ, 15),
     print_blob=True,
     suppress_health_check=[HealthCheck.too_slow],
 )

@@ -32,7 +32,7 @@ LONGEST_FIRST = (
 
 #: Long files without fixtures of a module: their tests go to whichever process is free, else one file would outlast all others.
 IN_PARTS = (
-    "test_wings.py", "chaos/test_upgrades.py", "test_guides.py", "chaos/test_processes.py", "chaos/test_cuts.py", "e2e/test_examples.py",
+    "test_wings.py", "chaos/test_upgrades.py", "chaos/test_processes.py", "chaos/test_cuts.py", "e2e/test_examples.py",
     "conformance/test_intl.py", "sim/test_planted_bugs.py", "escape/test_hostile_arguments.py", "e2e/test_service.py",
     "escape/test_native_libraries.py", "features/ledgers/test_moves_of_busy_tenants.py", "store/test_storm_of_slots.py",
 )  # fmt: skip

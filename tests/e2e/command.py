@@ -54,10 +54,10 @@ def inside(*arguments: str | Path, stdin: str | bytes = b"", **env: str) -> Said
     """Carry out a command line as :func:`lodger` does, in this process: for tests that need many of them."""
     from lodger.engine.cli.entry import run
 
-    before, given = dict(os.environ), sys.stdin
+    before, given, wanted = dict(os.environ), sys.stdin, bare() | env
     out, err = io.StringIO(), io.StringIO()
     os.environ.clear()
-    os.environ.update(bare() | env)
+    os.environ.update(wanted)
     sys.stdin = io.TextIOWrapper(io.BytesIO(stdin.encode() if isinstance(stdin, str) else stdin))
     try:
         with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):

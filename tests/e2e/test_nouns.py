@@ -31,10 +31,10 @@ class Ledger:
         return self.how(*arguments, "--db", self.place, "--json")
 
 
-@pytest.fixture
-def ledger(tmp_path: Path) -> Ledger:
-    made = Ledger(tmp_path / "ledger.db", inside)
-    script = tmp_path / "hello.js"
+@pytest.fixture(scope="module")
+def ledger(tmp_path_factory: pytest.TempPathFactory) -> Ledger:
+    made = Ledger(tmp_path_factory.mktemp("nouns") / "ledger.db", inside)
+    script = made.place.parent / "hello.js"
     script.write_text("export default () => 'hello';")
     assert made("tenant", "create", "acme").code == 0
     assert made("script", "put", "acme", "hello", script).json["version"] == 1

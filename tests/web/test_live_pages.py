@@ -34,8 +34,9 @@ def lodge(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningApi]:
         yield made
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def page(lodge: RunningApi, browser: Browser) -> Iterator[Page]:
+    """A page that is signed in as an administrator."""
     with opened(browser, "Failed to load resource", viewport={"width": 1280, "height": 800}) as made:
         made.on("dialog", lambda dialog: dialog.accept())
         made.goto(lodge.url + str(sign_in.link(lodge.engine)))
