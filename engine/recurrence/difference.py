@@ -1,12 +1,11 @@
 """Slots of a range that a new schedule drops and adds, compared with the old one."""
 
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import datetime
 
+from lodger.engine.recurrence.instant import LAST
 from lodger.engine.recurrence.rule import Answer, Recurrence
 from lodger.engine.recurrence.search import SearchedTo
-
-LAST = datetime.max.replace(tzinfo=UTC)
 
 
 @dataclass(frozen=True, slots=True)

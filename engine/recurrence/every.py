@@ -5,33 +5,18 @@ They have no wall clock: ``every 24 hours`` is that long, whatever a zone does; 
 
 import re
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import datetime
 
 from lodger.engine.recurrence.calendar.min_spacing import of_interval
 from lodger.engine.recurrence.duration import DAY_US, UNITS, duration_in_words, parse_duration
-from lodger.engine.recurrence.instant import format_instant, parse_time
+from lodger.engine.recurrence.instant import FIRST, LAST, format_instant, instant_us, parse_time, us_instant
 from lodger.engine.recurrence.rule import Pace, Recurrence
 from lodger.engine.recurrence.rule_errors import RuleInvalid
 from lodger.engine.recurrence.search import Steps
 
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-_MICROSECOND = timedelta(microseconds=1)
-_FIRST_US = (datetime.min.replace(tzinfo=UTC) - _EPOCH) // _MICROSECOND
-_LAST_US = (datetime.max.replace(tzinfo=UTC) - _EPOCH) // _MICROSECOND
+_FIRST_US, _LAST_US = instant_us(FIRST), instant_us(LAST)
 _RATE = re.compile(r"[ \t\r\n]*rate\(([^()]*)\)[ \t\r\n]*\Z", re.IGNORECASE)
 _HEAD = re.compile(r"[ \t\r\n]*(?:@?every[ \t]+)?", re.IGNORECASE)
-
-
-def instant_us(instant: datetime) -> int:
-    """Microseconds since 1970 of an aware instant."""
-    if instant.tzinfo is None:
-        raise TypeError("a naive datetime is not an instant")
-    return (instant - _EPOCH) // _MICROSECOND
-
-
-def us_instant(us: int) -> datetime:
-    """Return the aware UTC instant of microseconds since 1970."""
-    return _EPOCH + timedelta(microseconds=us)
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,17 +62,9 @@ class Every(Recurrence):
             f"Every {duration_in_words(self.period_us, days=False)}, {how} {anchor:%A} {format_instant(anchor)}{last}"
         )
 
-    def never_reason(self) -> str | None:
-        """Return None: the anchor itself is a slot."""
-        return None
-
     def ends(self) -> bool:
         """Whether the rule has a last slot."""
         return self.last_us < _LAST_US
-
-    def shifted(self, slot: datetime) -> bool:
-        """Return False: an interval has no wall clock, so that DST moves no slot."""
-        return False
 
     def pace(self) -> Pace:
         """Return the distance of neighbouring slots as bounds: always the period."""

@@ -5,6 +5,11 @@ from datetime import UTC, datetime, timedelta
 
 from lodger.engine.recurrence.rule_errors import RuleInvalid
 
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+MICROSECOND = timedelta(microseconds=1)
+#: First and last instant of the calendar.
+FIRST, LAST = datetime.min.replace(tzinfo=UTC), datetime.max.replace(tzinfo=UTC)
+
 _TIME = (
     r"(?P<Y>[0-9]{4})-(?P<M>[0-9]{2})-(?P<D>[0-9]{2})"
     r"(?:[Tt ](?P<h>[0-9]{2}):(?P<m>[0-9]{2})(?::(?P<s>[0-9]{2})(?:[.,](?P<f>[0-9]{1,6})0*)?)?)?"
@@ -14,6 +19,18 @@ _BASIC = (
     r"(?P<Y>[0-9]{4})(?P<M>[0-9]{2})(?P<D>[0-9]{2})"
     r"(?:[Tt](?P<h>[0-9]{2})(?P<m>[0-9]{2})(?P<s>[0-9]{2})(?P<f>)?)?(?P<zone>[Zz])?\Z"
 )
+
+
+def instant_us(instant: datetime) -> int:
+    """Microseconds since 1970 of an aware instant."""
+    if instant.tzinfo is None:
+        raise TypeError("a naive datetime is not an instant")
+    return (instant - EPOCH) // MICROSECOND
+
+
+def us_instant(us: int) -> datetime:
+    """Return the aware UTC instant of microseconds since 1970."""
+    return EPOCH + timedelta(microseconds=us)
 
 
 def parse_time(text: str, index: int = 0) -> datetime:

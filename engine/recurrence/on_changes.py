@@ -5,14 +5,14 @@ deleted like any other.
 """
 
 import re
-from datetime import UTC, datetime
 
+from lodger.engine.recurrence.instant import LAST
 from lodger.engine.recurrence.once import OnceAt
 from lodger.engine.recurrence.rule import Kind, RuleSpec, ScheduleRules
 from lodger.engine.recurrence.rule_errors import RuleInvalid
 
 #: The slot that never comes.
-END = datetime.max.replace(tzinfo=UTC)
+END = LAST
 _HEAD = re.compile(r"[ \t\r\n]*on[ \t]+changes[ \t]+of[ \t]+", re.IGNORECASE)
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]{0,62}", re.ASCII)
 
@@ -27,11 +27,6 @@ class OnChanges(OnceAt):
     def text(self) -> str:
         """Return the rule as one exact English sentence."""
         return f"On changes of {self.name}"
-
-
-def begins(text: str) -> bool:
-    """Whether a rule's text begins with ``on changes of``."""
-    return _HEAD.match(text) is not None
 
 
 def parse_changes(text: str) -> OnChanges:
@@ -59,4 +54,4 @@ def named(rules: ScheduleRules) -> tuple[str, ...]:
 
 def _is(spec: RuleSpec) -> bool:
     """Whether a rule is one on changes of a dataset."""
-    return spec.kind == Kind.CHANGES or (spec.kind is None and begins(spec.text))
+    return spec.kind == Kind.CHANGES or (spec.kind is None and _HEAD.match(spec.text) is not None)

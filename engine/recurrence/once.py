@@ -6,22 +6,20 @@ of asking and therefore resolved once, when the schedule is saved (:func:`lodger
 """
 
 import re
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from itertools import pairwise
 from math import gcd
 
 from lodger.engine.recurrence.calendar.civil import DAY_S, local_of
 from lodger.engine.recurrence.calendar.min_spacing import of_times
 from lodger.engine.recurrence.duration import parse_duration
-from lodger.engine.recurrence.instant import format_instant, parse_time
+from lodger.engine.recurrence.instant import MICROSECOND, format_instant, instant_us, parse_time
 from lodger.engine.recurrence.rule import DstPolicy, Fold, Gap, LocalPace, LocalSeconds, Pace, Recurrence
 from lodger.engine.recurrence.rule_errors import RuleInvalid
 from lodger.engine.recurrence.search import Listed
 
 _AMAZON = re.compile(r"[ \t\r\n]*at[ \t]*\(([^()]*)\)[ \t\r\n]*", re.IGNORECASE)
 _HEAD = re.compile(r"[ \t\r\n]*(?:(at|in)[ \t]+)?", re.IGNORECASE)
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-_MICROSECOND = timedelta(microseconds=1)
 
 
 class Instants(Listed[datetime], Recurrence):
@@ -39,19 +37,11 @@ class Instants(Listed[datetime], Recurrence):
         """Return true: the last instant is the last slot."""
         return True
 
-    def shifted(self, slot: datetime) -> bool:
-        """Return False: instants have no wall clock, so that DST moves none."""
-        return False
-
     def pace(self) -> Pace:
         """Return bounds of the distance between the instants."""
         apart = min((b - a for a, b in pairwise(self.members)), default=None)
-        gap = None if apart is None else apart // _MICROSECOND
-        return Pace(
-            gap,
-            len(self.members),
-            gcd(DAY_S * 1_000_000, *((each - _EPOCH) // _MICROSECOND for each in self.members)),
-        )
+        gap = None if apart is None else apart // MICROSECOND
+        return Pace(gap, len(self.members), gcd(DAY_S * 1_000_000, *map(instant_us, self.members)))
 
 
 class OnceAt(Instants):

@@ -7,15 +7,14 @@ Requests are untrusted: types, sizes and names are checked here, and a mistake i
 import json
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from itertools import islice
 from typing import Any
 
 from lodger.engine.core.errors import InputError
 from lodger.engine.recurrence.calendar.zones import zone
 from lodger.engine.recurrence.compile import MAX_RULES, windows_of
-from lodger.engine.recurrence.instant import format_instant, parse_time
-from lodger.engine.recurrence.on_changes import END
+from lodger.engine.recurrence.instant import LAST, format_instant, parse_time
 from lodger.engine.recurrence.parse import ANCHORED, local_instant, parse_rule, recognise, resolved
 from lodger.engine.recurrence.rule import DstPolicy, Fold, Gap, Kind, RuleSpec
 from lodger.engine.recurrence.rule_errors import RuleInvalid, SearchEnded
@@ -29,7 +28,6 @@ DEFAULT_SLOTS = 5
 MAX_COUNTED = 10_000
 LONGEST_LINE = 262_144
 
-_END = datetime.max.replace(tzinfo=UTC)
 _TEXTS = ("rule", "kind", "dtstart", "tz", "after", "gap", "fold")
 _KNOWN = {"id", "n", "inclusive", "previous", "counts", "exclude", *_TEXTS}
 
@@ -100,7 +98,7 @@ def slots_of(
     step = schedule.previous_before if previous else schedule.next_after
     found: list[datetime] = []
     slot = step(after, inclusive=inclusive, limit=SAVE_STEPS)
-    while isinstance(slot, datetime) and slot < END and len(found) < count:
+    while isinstance(slot, datetime) and slot < LAST and len(found) < count:
         found.append(slot)
         slot = step(slot)
     shifted = tuple(each for each in found if schedule.shifted(each))
@@ -110,7 +108,7 @@ def slots_of(
 def _counts(schedule: CompiledSchedule, after: datetime) -> dict[str, Any]:
     """Return how often a schedule fires: most slots of a UTC day, least distance of two, and the number in the next 366 days."""
     density = schedule.density(after)
-    until = min(after, _END - timedelta(days=366)) + timedelta(days=366)
+    until = min(after, LAST - timedelta(days=366)) + timedelta(days=366)
     year: int | None
     try:
         year = sum(1 for _ in islice(schedule.between(after, until), MAX_COUNTED + 1))
@@ -168,7 +166,7 @@ def _answered(request: Mapping[str, Any], now: datetime | None) -> dict[str, Any
     )
     reason = None if slots.found else schedule.never_reason()
     ends = schedule.ends() and clocked
-    last = schedule.previous_before(_END, inclusive=True, limit=SAVE_STEPS) if ends and reason is None else None
+    last = schedule.previous_before(LAST, inclusive=True, limit=SAVE_STEPS) if ends and reason is None else None
     shown = [format_instant(slot) for slot in slots.found]
     answer: dict[str, Any] = {
         "kind": str(kind),

@@ -8,10 +8,11 @@ clock (``every 90s``, ``at``) are Recurrences directly.
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass, fields
-from datetime import datetime, timedelta
+from datetime import datetime
 from enum import StrEnum
 from typing import Any, Protocol
 
+from lodger.engine.recurrence.instant import MICROSECOND
 from lodger.engine.recurrence.rule_errors import SearchEnded
 from lodger.engine.recurrence.search import MAX_STEPS, OutOfSteps, SearchedTo, Steps
 
@@ -21,7 +22,6 @@ LocalSeconds = int
 #: The answer of a question: a slot, None when there is none before year 10000, or how far the search came.
 Answer = datetime | SearchedTo | None
 
-_MICROSECOND = timedelta(microseconds=1)
 #: Questions of :meth:`Recurrence.between` that may pass without a slot.
 _QUESTIONS = 50
 
@@ -179,17 +179,17 @@ class Recurrence(ABC):
     def text(self) -> str:
         """Return the rule as one exact English sentence."""
 
-    @abstractmethod
     def never_reason(self) -> str | None:
         """Reason why no slot exists before year 10000, where that is known; else None."""
+        return None
 
     @abstractmethod
     def ends(self) -> bool:
         """Whether the number of slots is finite."""
 
-    @abstractmethod
     def shifted(self, slot: datetime) -> bool:
-        """Whether DST moved this slot away from its written local time."""
+        """Whether DST moved this slot away from its written local time; never without a wall clock."""
+        return False
 
     @abstractmethod
     def pace(self) -> Pace:
@@ -203,7 +203,7 @@ class Recurrence(ABC):
     def next_after(self, instant: datetime, *, inclusive: bool = False, limit: int = MAX_STEPS) -> Answer:
         """First slot after the instant (or at it, when inclusive), in at most ``limit`` steps."""
         try:
-            return self.next_from(instant if inclusive else instant + _MICROSECOND, Steps(limit))
+            return self.next_from(instant if inclusive else instant + MICROSECOND, Steps(limit))
         except OutOfSteps as out:
             return SearchedTo(out.reached)
         except OverflowError:  # after the last instant of the calendar
@@ -212,7 +212,7 @@ class Recurrence(ABC):
     def previous_before(self, instant: datetime, *, inclusive: bool = False, limit: int = MAX_STEPS) -> Answer:
         """Last slot before the instant (or at it, when inclusive); nothing lies after ``SearchedTo.instant``."""
         try:
-            return self.last_to(instant if inclusive else instant - _MICROSECOND, Steps(limit))
+            return self.last_to(instant if inclusive else instant - MICROSECOND, Steps(limit))
         except OutOfSteps as out:
             return SearchedTo(out.reached)
         except OverflowError:
@@ -233,7 +233,7 @@ class Recurrence(ABC):
             if found is None or found >= end:
                 return
             yield found
-            at = found + _MICROSECOND
+            at = found + MICROSECOND
 
 
 class LocalSequence(Protocol):

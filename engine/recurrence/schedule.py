@@ -3,23 +3,18 @@
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from itertools import pairwise
 
 from lodger.engine.recurrence.calendar import civil
 from lodger.engine.recurrence.calendar.zones import Zone
 from lodger.engine.recurrence.duration import DAY_US, SECOND_US, duration_in_words
-from lodger.engine.recurrence.instant import format_instant
+from lodger.engine.recurrence.instant import EPOCH, FIRST, LAST, MICROSECOND, format_instant
 from lodger.engine.recurrence.rule import Answer, Density, Recurrence
 from lodger.engine.recurrence.rule_errors import RuleNeverFires
 from lodger.engine.recurrence.search import MAX_STEPS, SAVE_STEPS, Merge, OutOfSteps, SearchedTo, Steps
 from lodger.engine.recurrence.union import Union
 
-FIRST = datetime.min.replace(tzinfo=UTC)
-LAST = datetime.max.replace(tzinfo=UTC)
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-_MICROSECOND = timedelta(microseconds=1)
-_SECOND = timedelta(seconds=1)
 #: A local day is at most so long, changes of the clock included.
 _DAY = timedelta(days=1, hours=26)
 
@@ -182,12 +177,12 @@ class CompiledSchedule(Union):
                 closings[which] += 1
             if closed >= LAST:
                 return None
-            instant = closed if closed > found else found + _MICROSECOND
+            instant = closed if closed > found else found + MICROSECOND
 
     def last_to(self, instant: datetime, steps: Steps) -> datetime | None:
         """Last slot at or before an instant."""
         if self._end is not None and instant >= self._end:
-            instant = self._end - _MICROSECOND
+            instant = self._end - MICROSECOND
         merge, asked = Merge(self.rules, instant, forward=False), instant
         while True:
             try:
@@ -209,7 +204,7 @@ class CompiledSchedule(Union):
                 return found
             if min(begins) <= FIRST:
                 return None
-            instant = min(begins) - _MICROSECOND
+            instant = min(begins) - MICROSECOND
 
     def text(self) -> str:
         """Return the schedule's rules and exclusions as one exact English sentence."""
@@ -306,7 +301,7 @@ class CompiledSchedule(Union):
         Both are bounds from the rules' times of day, and exact where the first slots reach them.
         """
         pace = self.pace()
-        slots = list(self._first_slots(_EPOCH if since is None else max(since, _EPOCH)))
+        slots = list(self._first_slots(EPOCH if since is None else max(since, EPOCH)))
         gap_s = min(((b - a).total_seconds() for a, b in pairwise(slots)), default=None)
         per_day = max(Counter(slot.date() for slot in slots).values(), default=0)
         if len(slots) < _COMPARED and self.ends():

@@ -71,9 +71,7 @@ class DevSession:
             ended = engine.actions.get(TENANT, made.id)
             if ended.error is not None:
                 what = f"the data of [dev] cannot be stored: {ended.error.message}"
-                self._report(
-                    {"kind": "finding"} | asdict(Finding("error", "schedules.toml", None, None, "seed_refused", what))
-                )
+                self._found(Finding("error", "schedules.toml", None, None, "seed_refused", what))
         self._stage.engine.on_event(self._happened)
         self._stamp = stamp(self.folder.path)
         self._store(set(self.folder.scripts), None)
@@ -104,9 +102,13 @@ class DevSession:
                 engine.schedules.delete(TENANT, each.name)
                 self._report({"kind": "reload", "at": zulu(self.now), "schedule": each.name, "deleted": True})
         for finding in (*folder.findings, *refused):
-            self._report({"kind": "finding"} | asdict(finding))
+            self._found(finding)
         self._names = {each.id: each.name for each in self.schedules()}
         self._give_recordings()
+
+    def _found(self, finding: Finding) -> None:
+        """Report a finding about the folder."""
+        self._report({"kind": "finding"} | asdict(finding))
 
     def _give_recordings(self) -> None:
         """Read the folder's recorded responses (NAME.fetches.json), and hand them to the object that answers requests."""
@@ -115,10 +117,7 @@ class DevSession:
             try:
                 recordings += check_recordings(prescan.decode(script_files.regular(path, MAX_BYTES)))
             except (OSError, ValueError) as error:
-                self._report(
-                    {"kind": "finding"}
-                    | asdict(Finding("error", path.name, None, None, "recording_invalid", str(error)))
-                )
+                self._found(Finding("error", path.name, None, None, "recording_invalid", str(error)))
         self._way_out.give(TENANT, recordings)
 
     def reload(self, at: datetime | None = None) -> bool:

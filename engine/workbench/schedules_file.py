@@ -85,6 +85,10 @@ class SchedulesFile:
     places: dict[tuple[str, ...], toml_places.Position] = field(default_factory=dict)
     findings: tuple[Finding, ...] = ()
 
+    def finding(self, path: tuple[str, ...], code: str, message: str, fix: str = "") -> Finding:
+        """Return the error at a key, or at the nearest table around it."""
+        return _finding(self.places, path, code, message, fix)
+
 
 def read(path: Path, default_name: str) -> SchedulesFile:
     """Read a file; an absent one is empty. Nothing is raised: all mistakes are findings."""
@@ -146,14 +150,9 @@ class _Reader:
         dev = self._dev()
         return SchedulesFile(name, schedules, scripts, dev, self._places, tuple(self._findings))
 
-    def _note(self, path: tuple[str, ...], code: str, message: str, fix: str = "", level: str = "error") -> None:
-        """Add a finding at the place of a key."""
-        line, column = self.place(path)
-        self._findings.append(Finding(level, NAME, line, column, code, message, fix))
-
-    def place(self, path: tuple[str, ...]) -> tuple[int | None, int | None]:
-        """Return the position of a key, or of the nearest table around it."""
-        return place_of(self._places, path)
+    def _note(self, path: tuple[str, ...], code: str, message: str, fix: str = "") -> None:
+        """Add an error at the place of a key."""
+        self._findings.append(_finding(self._places, path, code, message, fix))
 
     def _tables(self, kind: str, operation: str) -> dict[str, dict[str, Any]]:
         """Return the tables of a kind, such as all schedules, checked."""
@@ -275,14 +274,13 @@ _DEV_FORMS = {
 }
 
 
-def place_of(
-    places: Mapping[tuple[str, ...], toml_places.Position], path: tuple[str, ...]
-) -> tuple[int | None, int | None]:
-    """Return the position of a path, or of the nearest table around it."""
-    for depth in range(len(path), 0, -1):
-        if path[:depth] in places:
-            return places[path[:depth]]
-    return None, None
+def _finding(
+    places: Mapping[tuple[str, ...], toml_places.Position], path: tuple[str, ...], code: str, message: str, fix: str
+) -> Finding:
+    """Return the error at a key, or at the nearest table around it."""
+    near = (path[:depth] for depth in range(len(path), 0, -1) if path[:depth] in places)
+    line, column = next((places[each] for each in near), (None, None))
+    return Finding("error", NAME, line, column, code, message, fix)
 
 
 def _said(error: InputError) -> str:

@@ -12,7 +12,7 @@ from lodger.engine.service.checks.source_check import NOWHERE
 from lodger.engine.store.scripts.content import check_json
 from lodger.engine.workbench import schedules_file
 from lodger.engine.workbench.findings import Finding, nearest, similar
-from lodger.engine.workbench.schedules_file import place_of, script_names
+from lodger.engine.workbench.schedules_file import script_names
 from lodger.engine.workbench.script_folder import FolderScript, ScriptFolder
 from lodger.sandbox.job import ScriptError
 from lodger.sandbox.source_faults import Outline, faults
@@ -163,9 +163,8 @@ def whole(fields: dict[str, Any]) -> dict[str, Any]:
 def finding_of(folder: ScriptFolder, name: str, error: InputError) -> Finding:
     """Return the error of a schedule as a finding at the key that it is about."""
     key = next((key for start, key in _KEYS if error.code.startswith(start)), "")
-    line, column = place_of(folder.file.places, ("schedules", name, key))
     message = f"schedule {name}: {error.what}"
-    return Finding("error", schedules_file.NAME, line, column, error.code, message, error.fix or error.why)
+    return folder.file.finding(("schedules", name, key), error.code, message, error.fix or error.why)
 
 
 def store_schedules(
@@ -183,12 +182,11 @@ def store_schedules(
 
 def absent_script(folder: ScriptFolder, schedule: str, script: str) -> Finding:
     """Return the finding about a schedule's script that the folder does not have."""
-    line, column = place_of(folder.file.places, ("schedules", schedule, "script"))
     what, fix = f"schedule {schedule}: the folder has no script {script!r}", nearest(script, folder.scripts)
     if module := next((each for each in folder.modules if each.rpartition(".")[0] == script), None):
         what = f"schedule {schedule}: {module} exports nothing by default, so it cannot be run"
         fix = f"write export default before the function of {module} to run"
-    return Finding("error", schedules_file.NAME, line, column, "script_unknown", what, fix)
+    return folder.file.finding(("schedules", schedule, "script"), "script_unknown", what, fix)
 
 
 def absent_scripts(folder: ScriptFolder, fields: dict[str, Any]) -> list[str]:
@@ -250,13 +248,8 @@ def _grants_of(text: str, script: str, held: Grants) -> Iterable[tuple[int, str]
 
 def unused(folder: ScriptFolder) -> list[Finding]:
     """Return an error for each table of settings whose script is not in the folder."""
-    found = []
-    for name in folder.file.scripts:
-        if name not in folder.scripts:
-            line, column = place_of(folder.file.places, ("scripts", name))
-            found.append(
-                Finding(
-                    "error", schedules_file.NAME, line, column, "script_unknown", f"the folder has no script {name!r}"
-                )
-            )
-    return found
+    return [
+        folder.file.finding(("scripts", name), "script_unknown", f"the folder has no script {name!r}")
+        for name in folder.file.scripts
+        if name not in folder.scripts
+    ]

@@ -34,13 +34,7 @@ END = "\x04"
 def keys() -> Iterator[Callable[[float], str]]:
     """Read single keys for the block; yields a function that waits some seconds for a key and returns it, '' if none was pressed."""
     import termios
-    import time
     import tty
-
-    def wait_without_keys(seconds: float) -> str:
-        """Wait, and return no key: the input is no terminal."""
-        time.sleep(seconds)
-        return ""
 
     waiting = ""
 
@@ -53,9 +47,6 @@ def keys() -> Iterator[Callable[[float], str]]:
         key, waiting = waiting[:1], waiting[1:]
         return key
 
-    if not sys.stdin.isatty():
-        yield wait_without_keys
-        return
     before = termios.tcgetattr(sys.stdin)
     tty.setcbreak(sys.stdin)
     try:

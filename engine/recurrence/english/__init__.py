@@ -11,8 +11,9 @@ from lodger.engine.recurrence.english.mends import begins, refused, reworded
 from lodger.engine.recurrence.english.phrase import Phrase, last_second
 from lodger.engine.recurrence.english.rule import group_of
 from lodger.engine.recurrence.english.vocabulary import Unread
-from lodger.engine.recurrence.every import Every, instant_us
+from lodger.engine.recurrence.every import Every
 from lodger.engine.recurrence.groups import GroupedRule
+from lodger.engine.recurrence.instant import instant_us
 from lodger.engine.recurrence.rule import DstPolicy, Recurrence
 from lodger.engine.recurrence.rule_errors import RuleInvalid
 from lodger.engine.recurrence.union import Union, by_granularity

@@ -4,7 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lodger.engine.recurrence.every import Every, instant_us, parse_every
+from lodger.engine.recurrence.every import Every, parse_every
+from lodger.engine.recurrence.instant import instant_us
 from lodger.engine.recurrence.parse import parse_rule
 from lodger.engine.recurrence.rule import Recurrence, RuleSpec
 
