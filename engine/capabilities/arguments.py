@@ -43,12 +43,10 @@ def read_arguments(call: HostCall, text: str) -> dict[str, Any]:
     made: dict[str, Any] = {}
     for name, argument in call.arguments.items():
         value = given.get(name)
-        if value is None and name not in given:
-            if not argument.optional:
-                raise bad_request(f"{call.name} needs '{name}'")
+        if value is None and argument.optional:
             made[name] = None
-        elif value is None and argument.optional:
-            made[name] = None
+        elif name not in given:
+            raise bad_request(f"{call.name} needs '{name}'")
         else:
             made[name] = _read(argument.type, value, f"{call.name}: '{name}'")
     return made

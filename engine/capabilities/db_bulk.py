@@ -6,16 +6,12 @@ count as shown to the script: at the commit each must be unchanged since the fil
 
 from typing import Any
 
-from sqlalchemy import Connection
-
-from lodger.engine.capabilities.db_read import lookup, read_key, refuse_misread, row_transform
+from lodger.engine.capabilities.db_read import lookup, read_key, read_page, refuse_misread
 from lodger.engine.capabilities.db_write import new_row, new_values, writable
 from lodger.engine.capabilities.session import Session
 from lodger.engine.core.refusal import CallRefused, bad_request, denied
 from lodger.engine.data.filtering.evaluator import Row
-from lodger.engine.data.filtering.parsing import And, Compare, Filter, Op, chooses_all, read_filter, read_order
-from lodger.engine.data.reading.reader import Reader
-from lodger.engine.data.reading.related import RelatedRows, fields_of
+from lodger.engine.data.filtering.parsing import And, Compare, Filter, Op, Order, chooses_all, read_filter
 from lodger.engine.data.sets.dataset import Collection, Dataset, TableDataset
 from lodger.engine.effects.effect import Delete, Update, apply_to, on_wire
 
@@ -69,7 +65,7 @@ async def upsert(session: Session, given: dict[str, Any]) -> dict[str, Any]:
         tree: Filter = And((Compare(rows.key, Op.EQ, wanted[rows.key.name]),))
     else:
         tree = read_filter(wanted, rows.lookup)
-    some, _cut = await _first_rows(session, rows, tree, 1)
+    some, _cut, _related = await read_page(session, rows, tree, (Order(rows.key),), 1)
     (found, *_) = [*some, None]
     if found is None:
         row, said, token = await new_row(session, rows, values)
@@ -127,7 +123,9 @@ async def _select(session: Session, rows: Dataset, tree: Filter) -> list[Row]:
     Raises:
         CallRefused: ``budget_exceeded``: too many rows, or ``too_large``: too many bytes to keep until the commit.
     """
-    found, cut = await _first_rows(session, rows, tree, session.budgets.left("rows_written") + 1)
+    most = session.budgets.left("rows_written") + 1
+    by_key = (Order(rows.key),)
+    found, cut, _related = await read_page(session, rows, tree, by_key, most, max_bytes=MAX_CHOSEN_BYTES)
     if cut:
         raise CallRefused(
             "too_large", f"these rows of {rows.name} are too large for one call; use a filter that matches fewer"
@@ -137,23 +135,6 @@ async def _select(session: Session, rows: Dataset, tree: Filter) -> list[Row]:
     session.budgets.spend("rows_written", len(found))
     session.journal.record_read(rows, found)
     return found
-
-
-async def _first_rows(session: Session, rows: Dataset, tree: Filter, limit: int) -> tuple[list[Row], bool]:
-    """Query the first rows that match, with the attempt's own writes; return them, and whether the database has more."""
-    session.budgets.spend("queries")
-    order = read_order(None, rows.lookup, rows.key)
-    journal, left = session.journal, session.journal.excluded_keys(rows)
-    company, fields = RelatedRows(journal.written), tuple(fields_of(tree))
-
-    def query_page(connection: Connection) -> tuple[list[Row], bool]:
-        """Return the first rows that match, as the run sees them, and whether more were cut off."""
-        reader = Reader(connection, session.scope, journal.written)
-        committed, cut = reader.page(rows, tree, order, limit, without=left, max_bytes=MAX_CHOSEN_BYTES)
-        transform = row_transform(reader, company, journal.written(rows).values(), fields)
-        return journal.page(rows, tree, order, limit, None, committed, transform, cut=cut), cut
-
-    return await session.read(query_page, rows)
 
 
 HANDLERS = {

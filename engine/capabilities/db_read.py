@@ -20,6 +20,7 @@ from lodger.engine.data.filtering.parsing import (
     Not,
     Op,
     Or,
+    Order,
     never_instants,
     operand,
     read_filter,
@@ -49,24 +50,7 @@ async def find(session: Session, given: dict[str, Any]) -> dict[str, Any]:
     order = read_order(given["order"], rows.lookup, rows.key)
     place = None if given["cursor"] is None else read_cursor(given["cursor"], rows.name, order)
     limit = min(given["limit"] or DEFAULT_LIMIT, PAGE_ROWS)
-    session.budgets.spend("queries", 1 + len(included))
-    journal, left = session.journal, session.journal.excluded_keys(rows)
-    company, fields = RelatedRows(journal.written), tuple(fields_of(tree))
-
-    def query_page(connection: Connection) -> tuple[list[Row], bool] | None:
-        """Return one row more than the page, as the run sees them, and whether the page was cut for its size."""
-        reader = Reader(connection, session.scope, journal.written, session.indexed_paths)
-        if not (included or fields) and _knows_indexes(session, rows, tree):
-            prepared.last(connection)
-        committed, cut = reader.page(rows, tree, order, limit + 1, after=place, without=left)
-        transform = row_transform(reader, company, journal.written(rows).values(), fields)
-        found = journal.page(rows, tree, order, limit + 1, place, committed, transform, cut=cut)
-        company.fetch(reader, ((each.target, _column_values(found[:limit], each.link.name)) for each in included))
-        return (found, cut) if reader.is_current() else None
-
-    while (answer := await session.read(query_page, rows)) is None:  # an index has come or gone
-        pass
-    found, cut = answer
+    found, cut, company = await read_page(session, rows, tree, order, limit + 1, after=place, included=included)
     if not found and place is None:
         await refuse_misread(session, rows, tree)
     shown: list[dict[str, Any]] = []
@@ -94,6 +78,47 @@ async def find(session: Session, given: dict[str, Any]) -> dict[str, Any]:
     more = cut or len(found) > len(shown)
     last = given_rows[-1] if given_rows else None
     return {"rows": shown, "cursor": write_cursor(rows.name, order, terms_of(order, last)) if more and last else None}
+
+
+async def read_page(
+    session: Session,
+    rows: Dataset,
+    tree: Filter,
+    order: tuple[Order, ...],
+    limit: int,
+    *,
+    after: Sequence[Any] | None = None,
+    included: Sequence[Relation] = (),
+    max_bytes: int | None = None,
+) -> tuple[list[Row], bool, RelatedRows]:
+    """Query the first rows that match, with the attempt's own writes; each included relation is a query more.
+
+    Args:
+        after: position in the order after which they begin.
+        included: relations whose rows are fetched, too.
+        max_bytes: maximum size of the rows; None for that of a page.
+
+    Returns:
+        The rows, whether their size made them fewer than ``limit``, and their related rows.
+    """
+    session.budgets.spend("queries", 1 + len(included))
+    journal, left = session.journal, session.journal.excluded_keys(rows)
+    company, fields = RelatedRows(journal.written), tuple(fields_of(tree))
+
+    def query_page(connection: Connection) -> tuple[list[Row], bool] | None:
+        """Return the page, or None if a known index has come or gone."""
+        reader = Reader(connection, session.scope, journal.written, session.indexed_paths)
+        if not (included or fields) and _knows_indexes(session, rows, tree):
+            prepared.last(connection)
+        committed, cut = reader.page(rows, tree, order, limit, after=after, without=left, max_bytes=max_bytes)
+        transform = _row_transform(reader, company, journal.written(rows).values(), fields)
+        found = journal.page(rows, tree, order, limit, after, committed, transform, cut=cut)
+        company.fetch(reader, ((each.target, _column_values(found, each.link.name)) for each in included))
+        return (found, cut) if reader.is_current() else None
+
+    while (answer := await session.read(query_page, rows)) is None:
+        pass
+    return *answer, company
 
 
 async def get(session: Session, given: dict[str, Any]) -> Any:
@@ -162,7 +187,7 @@ def _column_values(found: Iterable[Row | None], name: str) -> set[Any]:
     return {row[name] for row in found if row is not None}
 
 
-def row_transform(
+def _row_transform(
     reader: Reader, company: RelatedRows, own: Iterable[Row | None], fields: Sequence[RelatedField]
 ) -> Callable[[Row], Row]:
     """Return a function that adds related rows to the journal's rows, as far as the filter needs them."""
@@ -243,7 +268,7 @@ async def _parts(
         reader = Reader(connection, session.scope, journal.written, session.indexed_paths)
         if wanted.spans() is None and not fields and _knows_indexes(session, rows, tree):
             prepared.last(connection)
-        transform = row_transform(reader, company, journal.written(rows).values(), fields)
+        transform = _row_transform(reader, company, journal.written(rows).values(), fields)
 
         def merged(asked: AggregateQuery) -> PartialAggregates:
             """Return the partial answers of committed rows and of the run's own together."""
