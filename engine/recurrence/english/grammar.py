@@ -599,8 +599,9 @@ class _Grammar:
                 return found
 
     def _numbered(self, numbers: Iterable[int]) -> list[Days]:
-        """Return the days of the month with these numbers."""
-        return [Days(month_days=tuple(self._day_number(each) for each in numbers))]
+        """Return the days of the month with these numbers; days from the end one by one, as their sentence has them."""
+        days = [self._day_number(each) for each in numbers]
+        return [Days(month_days=(each,)) for each in days] if max(days) < 0 else [Days(month_days=tuple(days))]
 
     def _day_number(self, number: "Token | int") -> int:
         """Return the number of a day of the month, refusing those that no month has."""
@@ -657,13 +658,13 @@ class _Grammar:
                 places.append(token)
             else:
                 break
+        if self.kinds("number") and len(numbers) == 1 and abs(numbers[0]) == 1 and self._counted(1):
+            numbers = [numbers[0] * each for each in range(1, min(self.next().value, 32) + 1)]  # "the first 5 days"
         after = self.peek()
         if after.kind == "weekday" or after.kind in ("days", "business"):
             return self._nth_weekdays(numbers, places, breaks, begin)
         if after.value == "day":
             self.next()
-        elif after.kind == "number" and self.peek(1).kind in ("unit", "weekday", "days") and abs(numbers[0]) == 1:
-            raise self._first_of_many(numbers[0], begin)
         elif self.excepting and not (self._of_month(0) or self.kinds("month") or self.peek().kind in ("of", "in")):
             self._excepted_weekdays(numbers, begin)
         if numbers[-1] == -1 and after.value != "day" and not self._of_month(0):
@@ -681,6 +682,10 @@ class _Grammar:
                 f"every {numbers[0]} days", f"on the {ordinal(numbers[0])} of the month",
             )  # fmt: skip
         return self._in_month(found)
+
+    def _counted(self, ahead: int) -> bool:
+        """Whether a following token is a day of some kind, which a month has several of."""
+        return self.peek(ahead).kind in ("weekday", "days", "business") or self.peek(ahead).value == "day"
 
     def _excepted_weekdays(self, numbers: list[int], begin: int) -> None:
         """Refuse ``every Monday except the first``, which may be a Monday or a day of the month."""
@@ -731,25 +736,6 @@ class _Grammar:
                     *([f"the {ordinal(number)} and on {tail}"] if len(numbers) > 1 and number <= 31 else []),
                 )  # fmt: skip
         return self._in_month([Days(nth=tuple((each, bits) for each in numbers))])
-
-    def _first_of_many(self, side: int, begin: int) -> Unread:
-        """Return the error of ``first 5 days`` or ``last two Mondays``, with the days named one by one instead."""
-        count, noun = self.next().value, self.next()
-        span = self.since(begin)
-        if noun.kind == "weekday":
-            numbers = [counted(side * each) for each in range(1, min(count, 5) + 1)]
-            return self.unread("each of the days is named", span, f"{joined(numbers)} {WEEKDAYS[noun.value]}")
-        if noun.value == "day" and side < 0 and count <= 7:
-            numbers = [counted(-each) for each in range(1, count + 1)]
-            return self.unread("each of the days is named", span, joined([f"{each} day" for each in numbers]))
-        if noun.value != "day" or side < 0:
-            return self.unread("each of the days is named", span)
-        self.at += self._of_month(0)
-        while begin and self.left[begin - 1].kind in ("the", "on", "every"):
-            begin -= 1
-        return self.unread(
-            "each of the days is named", self.since(begin), f"on the 1st through the {ordinal(min(count, 31))}"
-        )
 
     def _in_month(self, found: list[Days]) -> list[Days]:
         """Read ``of the month``, ``of each quarter``, ``of March``, which bound the days before it."""
@@ -881,25 +867,21 @@ class _Grammar:
             for each in range((last - first) % 12 + 1):
                 found |= 1 << (first + each - 1) % 12 + 1
             ahead = self.separators()
-            if not ahead or self.peek(ahead).kind != "month" or self._is_date(ahead):
+            if not ahead or self.peek(ahead).kind != "month" or (self._is_date(ahead) and not self._is_year(ahead + 1)):
                 return found
             self.at += ahead
-
-    def _month_of_year(self, first: int) -> None:
-        """Refuse ``in March 2027``, which is a range of dates."""
-        year, month = self.peek(), self.peek(-1)
-        if year.kind == "number" and 1900 <= year.value <= 2200 and len(year.text) == 4:
-            self.next()
-            last = civil.days_in_month(year.value, month.value)
-            named = [each.value for each in self.left[first : self.at] if each.kind == "month"]
-            begins, ends = f"{year.value}-{named[0]:02d}-01", f"{year.value}-{month.value:02d}-{last}"
-            raise self.unread("a month of one year is a range of dates", self.since(first), f"from {begins} to {ends}")
 
     def months_of(self, _strong: bool, first: int) -> None:
         """Read the months of a clause, with or without ``in``."""
         self.take("in")
         months = self.month_list()
-        self._month_of_year(first)
+        named = [each.value for each in self.left[first : self.at] if each.kind == "month"]
+        if self._is_year(0):
+            year = self.next().value
+            if named != sorted(named):
+                raise self.unread("the year of each month is not said", self.since(first))
+            self.add("first", first).first = Date(year, 1, 1)
+            self.add("last", first).last = Date(year, 12, 31)
         self.add("months", first).months = months
 
     # Times

@@ -348,7 +348,7 @@ class _Meaning:
             return replace(clause, step=(count, unit))
         if unit == "week":
             return self._weeks(clause, count)
-        if name == "year":
+        if unit == "year":
             return self._years(clause, count)
         return self._months(clause, count, name)
 
@@ -405,15 +405,15 @@ class _Meaning:
 
     def _years(self, clause: Clause, count: int) -> Clause:
         """Return the clause with a step of so many years."""
-        if count > 12:
-            raise self.anew("years are not counted in English", "step")
         if not clause.days:
             if clause.months:
                 raise self._no_days()
-            raise self.other("the date is not said", "step", "every 1 January")
+            raise self.other(
+                "the date is not said", "step", f"every {count} years on 1 January" if count > 1 else "every 1 January"
+            )
         if not clause.months and any(not (each.months or (each.date and not each.date.year)) for each in clause.days):
             raise self.other("the month is not said", "step", "in January")
-        return clause
+        return replace(clause, step=(0, "") if count == 1 else (count, "year"))
 
     # Effects
 

@@ -145,30 +145,8 @@ def _accepted(candidates: Iterable[str], most: int) -> Iterator[str]:
         yield text
 
 
-_YEARS = re.compile(r"every (?:(other|second)|(\d+)(?:st|nd|rd|th)?) years?\b", re.IGNORECASE)
-
-
-def _years(text: str) -> Iterator[str]:
-    """Yield the RRULE of a step of years, which English does not count."""
-    text = re.sub(r"\bdecade\b", "10 years", re.sub(r"\bcentury\b", "100 years", text))
-    match = _YEARS.search(text)
-    if not match:
-        return
-    try:
-        rest = _YEARS.sub("every year", text) if text[match.end() :].strip() else "every 1 January"
-        (clause,) = read(rest).clauses
-    except (Unread, ValueError):
-        return
-    date, second = clause.days[0].date, clause.times[0].first if clause.times else 0
-    if date is not None:
-        time = f"BYHOUR={second // 3600};BYMINUTE={second // 60 % 60};BYSECOND=0"
-        step = f"FREQ=YEARLY;INTERVAL={match[2] or 2}"
-        yield f"{step};BYMONTH={date.month};BYMONTHDAY={date.day};{time}"
-
-
 def _other_languages(text: str) -> Iterator[str]:
     """Yield rules of other languages for wishes that English cannot say here."""
-    yield from _years(text)
     if match := _NEAREST.search(text):
         time = _AT.search(text)
         hour, minute = (int(time[1]), int(time[2] or 0)) if time else (0, 0)

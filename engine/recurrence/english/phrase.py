@@ -7,7 +7,7 @@ from lodger.engine.recurrence.calendar import civil
 from lodger.engine.recurrence.calendar.civil import DAY_S, UNANCHORED
 from lodger.engine.recurrence.calendar.dial import members
 from lodger.engine.recurrence.calendar.yeardays import Selection, nth_of, numbered, on_weekdays
-from lodger.engine.recurrence.rrule.phase import Months, Strides
+from lodger.engine.recurrence.rrule.phase import Months, Strides, Years
 
 WORKDAYS, WEEKEND = 0b0011111, 0b1100000
 HOUR_S = 3600
@@ -87,7 +87,7 @@ class Clause:
     Attributes:
         days: alternatives; none for every day.
         months: bits 1 to 12; 0 for every month.
-        step: every n-th ``day``, ``week`` or ``month`` from the start; n is 0 without.
+        step: every n-th ``day``, ``week``, ``month`` or ``year`` from the start; n is 0 without.
         but: days that are left out.
         times: times of day; empty when ``period_us`` counts, or for the start's time of day.
         period_us: an interval that runs on through days, microseconds.
@@ -139,8 +139,10 @@ class Clause:
         if count < 2:
             return None
         day = (UNANCHORED if self.begins is None else self.begins) // DAY_S
+        year, month, _ = civil.civil(day)
+        if unit == "year":
+            return Years(count, year)
         if unit == "month":
-            year, month, _ = civil.civil(day)
             return Months(count, year * 12 + month - 1)
         return Strides(7 * count, day - civil.weekday(day), 7) if unit == "week" else Strides(count, day, 1)
 

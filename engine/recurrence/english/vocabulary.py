@@ -34,7 +34,7 @@ _ORDINALS = ["first", "second", "third", "fourth", "fifth", "sixth", "seventh", 
 #: Seconds of a unit, or the unit of the calendar that it counts in with how many of it.
 UNITS: dict[str, int | tuple[str, int]] = {
     "second": 1, "minute": 60, "hour": HOUR_S,
-    "day": ("day", 1), "week": ("week", 1), "fortnight": ("week", 2), "month": ("month", 1), "quarter": ("month", 3), "year": ("month", 12),
+    "day": ("day", 1), "week": ("week", 1), "fortnight": ("week", 2), "month": ("month", 1), "quarter": ("month", 3), "year": ("year", 1),
 }  # fmt: skip
 _UNIT_NAMES = {
     "second": "second seconds sec secs s", "minute": "minute minutes min mins m", "hour": "hour hours hr hrs h",

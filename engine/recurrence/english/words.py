@@ -76,7 +76,11 @@ def _is_friday_13(days: tuple[Days, ...]) -> bool:
 
 def _after_step(days: Days) -> str:
     """Return the words for days that follow ``every 2 weeks`` and the like."""
-    return f"on {listed(days.weekdays, WEEKDAYS)}" if days.weekdays and not days.month_days else _item(days)
+    return (
+        f"on {listed(days.weekdays, WEEKDAYS)}"
+        if days.weekdays and not days.month_days
+        else _item(days, bare=days.date is not None)
+    )
 
 
 def _item(days: Days, *, bare: bool = False) -> str:
