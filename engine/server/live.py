@@ -4,6 +4,7 @@ A stream ends with its token or session, with its tenant, and when its reader fa
 """
 
 import json
+from collections import Counter
 from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing
 from typing import Annotated, Any
@@ -54,7 +55,7 @@ class Live:
         self._engine, self._meters = engine, engine.process_metrics
         self._threads = Threads(THREADS, THREADS, max_waiting=None)
         self._max_streams = engine.context.settings.api_streams
-        self._open: dict[str, int] = {}
+        self._open: Counter[str] = Counter()
         self._changes: dict[int, LiveChanges] = {}
 
     async def changes(self, tenant_id: str) -> LiveChanges:
@@ -69,7 +70,7 @@ class Live:
 
     def enter(self, token_id: str) -> None:
         """Count a stream that begins for a token; raises Refused (too_many_streams)."""
-        if sum(self._open.values()) >= self._max_streams or self._open.get(token_id, 0) >= MAX_STREAMS_OF_TOKEN:
+        if self._open.total() >= self._max_streams or self._open[token_id] >= MAX_STREAMS_OF_TOKEN:
             raise Refused(
                 429,
                 "too_many_streams",
@@ -77,15 +78,15 @@ class Live:
                 of_all=self._max_streams,
                 headers={"Retry-After": "10"},
             )
-        self._open[token_id] = self._open.get(token_id, 0) + 1
-        self._meters.put("lodger_http_streams", sum(self._open.values()))
+        self._open[token_id] += 1
+        self._meters.put("lodger_http_streams", self._open.total())
 
     def leave(self, token_id: str) -> None:
         """Count a stream of a token that has ended."""
         self._open[token_id] -= 1
         if not self._open[token_id]:
             del self._open[token_id]
-        self._meters.put("lodger_http_streams", sum(self._open.values()))
+        self._meters.put("lodger_http_streams", self._open.total())
 
     async def events(
         self, valid: Valid, tenant_id: str | None, changes: AsyncGenerator[Change | None]

@@ -2,12 +2,12 @@
 
 import json
 import tempfile
-from collections.abc import Callable, Coroutine, Mapping
+from collections.abc import Callable, Mapping
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from types import TracebackType
-from typing import Any, NoReturn, Self, TypeVar
+from typing import Any, NoReturn, Self
 
 import sqlalchemy as sa
 
@@ -26,7 +26,6 @@ from lodger.engine.testing.inline import InlineNode, Pretend
 from lodger.sandbox.job import LogLine
 from lodger.sandbox.loop_thread import LoopThread
 
-T = TypeVar("T")
 #: Longer than any test's time: no other node is there to take the lease.
 LEASE_S = 10.0 * 365 * 86_400
 #: What a test wants rather than a service: commits that are not waited for, every second if need be, one worker at hand.
@@ -111,10 +110,10 @@ class Stage:
             stack.callback(self.engine.on_event(self.events.append))
             self._thread = LoopThread("lodger-stage")
             stack.callback(self._thread.close)
-            stack.callback(lambda: self._do(self._thread.loop.shutdown_default_executor()))
+            stack.callback(lambda: self._thread.run(self._thread.loop.shutdown_default_executor()))
             self._node = InlineNode(self.engine.host, self.clock, self._pretend, self._way_out, self._on_log)
-            stack.callback(lambda: self._do(self._node.stop()))
-            self._do(self._node.start())
+            stack.callback(lambda: self._thread.run(self._node.stop()))
+            self._thread.run(self._node.start())
             self._stack = stack.pop_all()
         return self
 
@@ -122,10 +121,6 @@ class Stage:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self._stack.close()
-
-    def _do(self, work: Coroutine[Any, Any, T]) -> T:
-        """Run a coroutine on the stage's event loop; return its result."""
-        return self._thread.run(work)
 
     # ---- time
 
@@ -141,7 +136,7 @@ class Stage:
             InputError: instant_naive.
         """
         aware(until)
-        found = self._do(self._node.next_due(to_us(until)))
+        found = self._thread.run(self._node.next_due(to_us(until)))
         return from_us_or_none(found)
 
     def settle(self) -> None:
@@ -150,7 +145,7 @@ class Stage:
         Raises:
             TimeoutError: an attempt has not ended a minute after its wall limit; the message names it.
         """
-        self._do(self._node.settle())
+        self._thread.run(self._node.settle())
 
     def advance(self, by: timedelta | str) -> None:
         """Let time pass, and everything happen that comes due on the way, at its own instant.
@@ -162,7 +157,7 @@ class Stage:
             InputError: what is wrong with the text.
         """
         us = parse_duration(by) if isinstance(by, str) else by // timedelta(microseconds=1)
-        self._do(self._node.advance(self.clock.now_us() + us))
+        self._thread.run(self._node.advance(self.clock.now_us() + us))
 
     def advance_to(self, instant: datetime) -> None:
         """Let time pass until an instant.
@@ -176,7 +171,7 @@ class Stage:
             raise ValueError(
                 f"{instant.isoformat()} is in the past: the clock shows {self.now.isoformat()}, and cannot go back"
             )
-        self._do(self._node.advance(to_us(instant)))
+        self._thread.run(self._node.advance(to_us(instant)))
 
     # ---- what came of it
 

@@ -68,13 +68,8 @@ def _hold(tenant_id: str, engine: Engine) -> None:
     """Hold a tenant in a ledger while it is moved."""
     with engine.context.database.write() as connection:
         ready_queue.lock(connection, [tenant_id])
-        tenants.hold(engine.context, connection, tenant_id, _now_us(engine))
+        tenants.hold(engine.context, connection, tenant_id, engine.context.clock.now_us())
     engine.changed()
-
-
-def _now_us(engine: Engine) -> int:
-    """Microseconds since 1970 by the engine's clock."""
-    return engine.context.clock.now_us()
 
 
 def _changed(system: "System", before: TenantPlace, **values: Any) -> TenantPlace:
@@ -200,7 +195,7 @@ def _copied(tenant_id: str, engine: Engine) -> _Copy:
     c, f = feeds.changes.c, feeds.followers.c
     with engine.context.database.read() as connection:
         return _Copy(
-            export(connection, tenant_id, _now_us(engine)),
+            export(connection, tenant_id, engine.context.clock.now_us()),
             [
                 (table, [dict(row._mapping) for row in connection.execute(select(table).where(table.c.tenant_id == tenant_id))])
                 for table in others
