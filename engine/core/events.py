@@ -275,10 +275,10 @@ class ActionsReady:
 
 
 @dataclass(frozen=True, slots=True)
-class AttemptsStarted:
-    """These attempts begin now: they are due."""
+class AttemptStarted:
+    """An attempt begins now: it is due."""
 
-    claims: tuple[Claim, ...]
+    claim: Claim
 
 
 @dataclass(frozen=True, slots=True)

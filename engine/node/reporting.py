@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from lodger.engine.core.errors import Unavailable
-from lodger.engine.core.events import AttemptsStarted, Event, EventBus, EventKind, Fault, LeaseLost, LeaseRenewed
+from lodger.engine.core.events import AttemptStarted, Event, EventBus, EventKind, Fault, LeaseLost, LeaseRenewed
 from lodger.engine.core.execution import Claim
 from lodger.engine.core.metrics import ProcessMetrics
 from lodger.engine.effects.sealed_commits import Finish
@@ -107,7 +107,7 @@ class Reporter:
         bus.subscribe(LeaseLost, self._lease_lost)
         bus.subscribe(Ticked, self._ticked)
         bus.subscribe(Claimed, self._claimed)
-        bus.subscribe(AttemptsStarted, self._started)
+        bus.subscribe(AttemptStarted, self._started)
         bus.subscribe(BatchCommitted, self._committed)
         bus.subscribe(SealedSettled, self._sealed_settled)
         bus.subscribe(CancelledWritten, self._cancelled)
@@ -171,16 +171,14 @@ class Reporter:
         for tenant_id, reason in event.spent.items():
             self._day_spent(tenant_id, reason)
 
-    def _started(self, event: AttemptsStarted) -> None:
-        """Observe the lateness of starting attempts and publish them."""
-        now_us = self._context.clock.now_us()
-        slots = [claim for claim in event.claims if claim.origin == "slot"]
-        late_s = [max(0, now_us - claim.due_us) / 1_000_000 for claim in slots]
-        exemplars = None if self._tracer is None else [self._tracer.exemplar(claim) for claim in slots]
-        self._meters.observe("lodger_lateness_seconds", late_s, exemplars)
-        if not self._has_subscribers:
-            return
-        for claim in event.claims:
+    def _started(self, event: AttemptStarted) -> None:
+        """Observe the lateness of a starting attempt and publish it."""
+        claim = event.claim
+        late_us = max(0, self._context.clock.now_us() - claim.due_us)
+        if claim.origin == "slot":
+            exemplars = None if self._tracer is None else [self._tracer.exemplar(claim)]
+            self._meters.observe("lodger_lateness_seconds", [late_us / 1_000_000], exemplars)
+        if self._has_subscribers:
             self._report(
                 "started",
                 _action(claim),
@@ -188,7 +186,7 @@ class Reporter:
                 attempt=claim.attempt,
                 slot_us=claim.slot_us,
                 due_us=claim.due_us,
-                lateness_ms=max(0, now_us - claim.due_us) / 1000,
+                lateness_ms=late_us / 1000,
                 origin=claim.origin,
                 node=self._context.identity.name,
             )

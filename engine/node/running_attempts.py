@@ -8,7 +8,7 @@ from dataclasses import replace
 from functools import partial
 
 from lodger.engine.core.errors import Unavailable
-from lodger.engine.core.events import AttemptReleased, AttemptsStarted, Fault, LeaseLost, LeaseRenewed, SlotFreed
+from lodger.engine.core.events import AttemptReleased, AttemptStarted, Fault, LeaseLost, LeaseRenewed, SlotFreed
 from lodger.engine.core.execution import SLOT, Claim
 from lodger.engine.core.telemetry import json_logs
 from lodger.engine.effects.finished import Executor, Finished, Stopped
@@ -153,45 +153,34 @@ class RunningAttempts:
 
     def begin(self, claims: Iterable[Claim]) -> None:
         """Start claimed attempts, each when it is due."""
-        now_us, now_s, due = self._clock.now_us(), self._clock.elapsed_s(), []
+        now_us, now_s = self._clock.now_us(), self._clock.elapsed_s()
         for claim in claims:
-            early_s = (claim.due_us - now_us) / 1_000_000
-            key, has_slot = key_of(claim), self._slots.free > 0
-            if has_slot:
+            key = key_of(claim)
+            if self._slots.free > 0:
                 self._slots.start(key)
-            if has_slot and early_s <= 0:
-                due.append(claim)
-                attempt = self._attempt(key, claim)
-            else:
-                attempt = self._attempt_later(key, claim, now_s + min(early_s, MAX_AHEAD_S))
-            task = asyncio.create_task(attempt, name=f"lodger-attempt-{claim.action_id}")
+            end_s = now_s + min((claim.due_us - now_us) / 1_000_000, MAX_AHEAD_S)
+            task = asyncio.create_task(self._attempt(key, claim, end_s), name=f"lodger-attempt-{claim.action_id}")
             task.add_done_callback(partial(self._over, claim))
             self._empty.clear()
             self._claims[key], self._tasks[key], self._begun_s[key] = claim, task, now_s
-        if due:
-            self._context.bus.publish(AttemptsStarted(tuple(due)))
 
-    async def _attempt_later(self, key: Key, claim: Claim, end_s: float) -> None:
-        """Execute a claim that has no slot yet or is not due yet: it waits until ``end_s`` at most if the clock is set back meanwhile."""
+    async def _wait_for_start(self, key: Key, claim: Claim, end_s: float) -> None:
+        """Wait until an attempt has a slot and is due; until ``end_s`` at most if the clock is set back meanwhile."""
         clock = self._clock
-        try:
-            with suppress(TimeoutError):
-                async with asyncio.timeout(LONG_S):
-                    await self._slots.enter(key, claim.tenant_id)
-            self._slots.take(key)
-            while min(early_s := (claim.due_us - clock.now_us()) / 1_000_000, left_s := end_s - clock.elapsed_s()) > 0:
-                await clock.sleep(min(early_s, left_s))
-        except asyncio.CancelledError:
-            self._stopped(claim, Finished(Outcome.CANCELLED))
-            return
-        self._context.bus.publish(AttemptsStarted((claim,)))
-        await self._attempt(key, claim)
+        with suppress(TimeoutError):
+            async with asyncio.timeout(LONG_S):
+                await self._slots.enter(key, claim.tenant_id)
+        self._slots.take(key)
+        while min(early_s := (claim.due_us - clock.now_us()) / 1_000_000, left_s := end_s - clock.elapsed_s()) > 0:
+            await clock.sleep(min(early_s, left_s))
 
-    async def _attempt(self, key: Key, claim: Claim) -> None:
-        """Execute a claim and publish its end."""
+    async def _attempt(self, key: Key, claim: Claim, end_s: float) -> None:
+        """Execute a claim when it can start, and publish its end."""
         json_logs.bind(tenant_id=claim.tenant_id, action_id=claim.action_id, attempt=claim.attempt)
         SLOT.set(self._slots.of(key, claim.tenant_id))
         try:
+            await self._wait_for_start(key, claim, end_s)
+            self._context.bus.publish(AttemptStarted(claim))
             finished = await self._executor.execute(claim)
         except asyncio.CancelledError as killed:
             # The attempt is this node's no more: its row was written by the transaction that took it away.

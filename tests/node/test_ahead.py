@@ -13,7 +13,7 @@ from tests.node.alone import Bench, bench, looping
 from tests.node.harness import OK, SETTINGS
 
 from lodger.engine.core.clock import to_us
-from lodger.engine.core.events import AttemptsStarted, LedgerChanged
+from lodger.engine.core.events import AttemptStarted, LedgerChanged
 from lodger.engine.core.execution import Claim
 from lodger.engine.effects.finished import Finished
 from lodger.engine.node.ledger_loop.loop import LedgerLoop
@@ -108,7 +108,7 @@ async def schedule(
 
 async def test_a_slot_is_claimed_ahead_and_begins_at_its_instant(tmp_path: Path) -> None:
     async with ahead(tmp_path) as node:
-        started = node.alone.heard(AttemptsStarted)
+        started = node.alone.heard(AttemptStarted)
         await schedule(node)
         assert await node.round_at(SLOT_US - 11 * MS) == []
         assert await node.round_at(SLOT_US - 10 * MS) == ["running"]
@@ -121,7 +121,7 @@ async def test_a_slot_is_claimed_ahead_and_begins_at_its_instant(tmp_path: Path)
         await asyncio.gather(*node.attempts.tasks)
         (claim,) = node.script.seen
         assert (claim.due_us, claim.started_us) == (SLOT_US, SLOT_US)
-        assert [each.claims for each in started] == [(claim,)]
+        assert [each.claim for each in started] == [claim]
         (action,) = await node.alone.engine.actions.list("acme")
         assert action.started_at == SLOT
 

@@ -71,7 +71,7 @@ class FreeSlots(Part):
         self._is_changed = False
         try:
             found = await self.context.db.cached_read(
-                ("startable", lease.labels), partial(_next_startable, lease=lease)
+                ("startable", lease.labels), partial(ready_queue.next_startable, labels=lease.labels)
             )
         except BaseException:
             self._is_changed = True
@@ -171,13 +171,13 @@ class FreeSlots(Part):
     def _startable_after(self, connection: Connection, turn: Turn, lease: Lease) -> int | None:
         """Return when the next action may start after ends were written."""
         if not self._is_remote:
-            return _next_startable(connection, lease)
+            return ready_queue.next_startable(connection, lease.labels)
         return 0 if turn.committed is not None and turn.committed.may_start else self.outlook.startable_us
 
     def _ask_next(self, connection: Connection, turn: Turn, lease: Lease) -> None:
         """Ask when the next action may start after this transaction."""
         if not self._is_remote:
-            turn.startable_us = _next_startable(connection, lease)
+            turn.startable_us = ready_queue.next_startable(connection, lease.labels)
             return
         asked = ready_queue.ask_startable(connection)
 
@@ -214,8 +214,3 @@ class FreeSlots(Part):
         """Look again: transactions without this part may let an action start."""
         self._is_changed = True
         return False
-
-
-def _next_startable(connection: Connection, lease: Lease) -> int | None:
-    """Return when the next action that this node may run can start; None if there is none."""
-    return ready_queue.next_startable(connection, lease.labels)

@@ -50,7 +50,7 @@ class LeaseKeeper(Service):
         identity.epoch, identity.renewed_s = identity.lease.epoch, begun
         if context.store.database_time:
             asked = self.clock.own_us()
-            self._compare(await context.db.read(database_us), asked, self.clock.own_us())
+            self.clock.set_offset(await context.db.read(database_us), asked, self.clock.own_us())
 
     async def warn_of_namesakes(self) -> None:
         """Log that other living nodes have this node's name; when it starts, not each time that it registers anew."""
@@ -78,7 +78,7 @@ class LeaseKeeper(Service):
             if not labels <= lease.labels or len(labels) + 1 != len(lease.labels):
                 identity.lease = await context.db.write(partial(leases.relabel, lease=lease, labels=labels))
             if self._compared is not None:
-                self._compare(*self._compared)
+                self.clock.set_offset(*self._compared)
         else:
             context.surrender("another node has taken over")
             return 0.0
@@ -95,7 +95,3 @@ class LeaseKeeper(Service):
         now = leases.renew(store, connection, lease, clock.now_us())
         self._compared = (now, asked, clock.own_us()) if store.database_time and now is not None else None
         return now is not None
-
-    def _compare(self, server_us: int, asked_us: int, answered_us: int) -> None:
-        """Set the offset of the server's clock, which was read between two moments of this machine's clock."""
-        self.clock.set_offset(server_us, asked_us, answered_us)
