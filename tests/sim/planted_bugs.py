@@ -285,7 +285,7 @@ IN_THE_SQL = [
     PlantedBug("a refused effect is kept", r"^ROLLBACK TO SAVEPOINT .*", "SELECT 1", 4),
     PlantedBug(
         "retention deletes unfinished actions",
-        r"(AND lodger_actions.state) IN \(\?, \?, \?, \?, \?\)",
+        r"(WHERE lodger_actions.state) IN \(\?, \?, \?, \?, \?\)",
         r"\1 NOT IN (?, ?, ?, ?, ?)",
         6,
         "an unfinished action",
