@@ -79,7 +79,8 @@ def status_of(error: Exception) -> int:
 
 
 def problem(error: Exception, scope: Scope) -> Response:
-    """Return the answer for an error of a request. An unexpected one is logged whole and answered without its text."""
+    """Return the answer for an error of a request. An unexpected one is logged whole and answered without its text, an unavailable
+    service without the reason, which may name hosts and files of the operator's: the log has it."""
     status = status_of(error)
     if isinstance(error, Refused):
         return document(status, error.as_dict(), error.headers)
@@ -88,7 +89,10 @@ def problem(error: Exception, scope: Scope) -> Response:
     if status == 500:
         return document(status, Unavailable("internal_error").as_dict())
     body = error.as_dict()  # type: ignore[attr-defined]  # every error above explains itself
-    return document(status, body, {"Retry-After": "1"} if status == 503 else {})
+    if status != 503:
+        return document(status, body)
+    body.pop("why", None)
+    return document(status, body, {"Retry-After": "1"})
 
 
 #: Seconds between two lines of the log about the same cause.
@@ -111,7 +115,7 @@ def _note(error: Exception, status: int, scope: Scope) -> None:
         status,
         request_id,
         type(error).__name__,
-        error,
+        "; ".join(filter(None, (str(error), getattr(error, "why", "")))),
         exc_info=error if status == 500 else None,
     )
 
