@@ -22,7 +22,6 @@ from lodger.engine.recurrence.on_changes import named
 from lodger.engine.recurrence.rule import ScheduleRules
 from lodger.engine.service.nouns.base import aware
 from lodger.engine.service.nouns.schedules import Schedules, wish_of
-from lodger.engine.service.nouns.scripts import checked
 from lodger.engine.store import audit
 from lodger.engine.store.bulk import QueryMany, insert_many
 from lodger.engine.store.context import StoreContext
@@ -217,7 +216,7 @@ class Preparation:
 
     def _checked(self, engine: "Engine", given: Iterator[_Script]) -> list[_Script]:
         """Check the scripts, equal ones of equal limits once."""
-        source_check, module_check = engine.scripts.source_check.uncharged(), engine.scripts.module_check
+        source_check = engine.scripts.source_check.uncharged()
         groups: dict[tuple[str, str, bool], list[_Script]] = {}
         for each in given:
             key = each.content.digest, self.terms[each.item["tenant_id"]][0], each.item.get("force", False)
@@ -228,10 +227,9 @@ class Preparation:
             item = some[0].item
             limits = self.context.content_cache.limits(self.terms[item["tenant_id"]][0], None)
             try:
-                return checked(
-                    module_check, source_check, item["tenant_id"], item["name"], some[0].content, limits,
-                    force=item.get("force", False),
-                )  # fmt: skip
+                return source_check.checked(
+                    item["tenant_id"], item["name"], some[0].content, limits, force=item.get("force", False)
+                )
             except Explained as error:
                 return error
 

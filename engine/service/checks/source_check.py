@@ -122,6 +122,20 @@ class SourceCheck:
             raise refused(name, content.modules, problem)
         return content
 
+    def checked(
+        self, tenant_id: str, name: str, content: "Content", limits: Limits, *, force: bool
+    ) -> "tuple[Content, str | None]":
+        """Check content that was read and linked; return it with the reason if it was not checked. Takes long.
+
+        Raises:
+            InputError: source_refused, source_too_costly.
+            Conflict, Unavailable: as :meth:`strip`.
+        """
+        content = self.require_stripped(tenant_id, name, content, force=force)
+        if force:
+            return content, "the check was skipped with force"
+        return content, self.require(tenant_id, name, content.modules, limits)
+
     def require(self, tenant_id: str, name: str, modules: dict[str, str], limits: Limits) -> str | None:
         """Refuse a source that cannot be parsed; return the reason if it was not checked although it should be. Blocks meanwhile.
 

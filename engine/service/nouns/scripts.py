@@ -42,7 +42,6 @@ from lodger.engine.store.tenants.grants import encode
 from lodger.engine.store.usage import trials
 from lodger.sandbox.errors import SandboxError
 from lodger.sandbox.job import ScriptError
-from lodger.sandbox.limits import Limits
 from lodger.sandbox.source_names import unknown_names
 
 if TYPE_CHECKING:
@@ -103,31 +102,6 @@ FunctionList = list[CallableFunction]
 BESIDE: list[
     Callable[[StoreContext, Connection, ScriptVersion, Content, int, int, AuditContext, bool], ScriptVersion]
 ] = []
-
-
-def checked(
-    module_check: ModuleCheck,
-    source_check: SourceCheck,
-    tenant_id: str,
-    name: str,
-    content: Content,
-    limits: Limits,
-    *,
-    force: bool,
-) -> tuple[Content, str | None]:
-    """Check content that was read and linked; return it with the reason if it was not checked. Takes long.
-
-    Raises:
-        InputError: source_refused, source_too_costly, module_refused, module_too_costly.
-        Unavailable: a module cannot be compiled on this host, or TypeScript cannot be stripped on it.
-    """
-    if content.wasm is not None:
-        module_check.require(tenant_id, content.wasm, limits)
-        return content, None
-    content = source_check.require_stripped(tenant_id, name, content, force=force)
-    if force:
-        return content, "the check was skipped with force"
-    return content, source_check.require(tenant_id, name, content.modules, limits)
 
 
 class Scripts(Noun[M]):
@@ -264,7 +238,10 @@ class Scripts(Noun[M]):
             content = link(connection, tenant_id, name, content, limits)
             if known is not None and known.digest == content.digest:
                 return scripts.content(connection, known), None
-        return checked(self.module_check, self.source_check, tenant_id, name, content, limits, force=force)
+        if content.wasm is not None:
+            self.module_check.require(tenant_id, content.wasm, limits)
+            return content, None
+        return self.source_check.checked(tenant_id, name, content, limits, force=force)
 
     @operation("POST", "/tenants/{tenant_id}/check-script", Role.EDITOR, reads=True, slow=True)
     def check(self, tenant_id: str, source: ScriptInput) -> Checked:
