@@ -141,7 +141,7 @@ async def play(
 
 
 async def _dashboard(stack: AsyncExitStack, engine: Engine, say: Callable[[str], None]) -> None:
-    """Serve the dashboard on a free port; return its address, on a terminal the link that signs in once; None without the extra for it."""
+    """Serve the dashboard on a free port, and print its address, on a terminal the link that signs in once."""
     try:
         from lodger.engine.server.server import Server
     except ModuleNotFoundError:

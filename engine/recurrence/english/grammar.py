@@ -4,7 +4,7 @@
 rule       clause, then more clauses, with a comma, a semicolon or *and* between them
 clause     parts in any order, each kind once; a kind that comes again after another kind begins the next clause
 interval   ``every`` length of hours, minutes or seconds · ``hourly``
-step       ``every`` n days, weeks, months · ``every other`` … · ``daily``, ``weekly``, …
+step       ``every`` n days, weeks, months, years · ``every other`` … · ``daily``, ``weekly``, …
 days       day {``and`` day}: weekdays · ``weekdays``, ``weekends`` · ``the 1st`` · ``the last Friday`` · ``25 December`` …
 times      [``at``] time {``and`` time}
 window     ``from`` time ``to`` time · ``between`` time ``and`` time
@@ -12,7 +12,7 @@ minutes    ``at minute`` n · ``at`` n ``past``
 months     ``in`` month {``and`` month}
 first      ``starting`` date · ``from`` date
 last       ``until`` date
-but        ``except`` days or months
+but        ``except`` days, months or a range of dates {``and`` …}
 zone       IANA name
 =========  ==========================================================================================================
 
@@ -692,9 +692,10 @@ class _Grammar:
         weekdays = 0
         for each in self.drafts[-1].days:
             weekdays |= 0 if each.month_days or each.nth else each.weekdays
-        if weekdays.bit_count() != 1 or not all(abs(each) <= 5 for each in numbers):
+        if not (weekdays.bit_count() == 1 or weekdays == WORKDAYS) or not all(abs(each) <= 5 for each in numbers):
             return
-        name, said = WEEKDAYS[weekdays.bit_length() - 1], joined([counted(each) for each in numbers])
+        name = "weekday" if weekdays == WORKDAYS else WEEKDAYS[weekdays.bit_length() - 1]
+        said = joined([counted(each) for each in numbers])
         if self.peek().text in ("one", "ones"):
             self.next()
         raise self.unread(

@@ -33,7 +33,9 @@ def from_dateutil(rule: Any) -> RuleSpec:
         raise RuleInvalid("dateutil_unreadable.kind", type=type(rule).__name__)
     if hasattr(rule, "_freq"):
         return _spec(rule._dtstart, [rule], [], [], [])
-    rules, rdates, exrules, exdates = (_members(rule, f"_{name}") for name in ("rrule", "rdate", "exrule", "exdate"))
+    rules, rdates, exrules, exdates = (
+        list(getattr(rule, f"_{name}")) for name in ("rrule", "rdate", "exrule", "exdate")
+    )
     for each in (*rules, *exrules):
         if not hasattr(each, "_freq"):
             raise RuleInvalid("dateutil_unreadable.nested")
@@ -43,11 +45,6 @@ def from_dateutil(rule: Any) -> RuleSpec:
     if not rules and not rdates:
         raise RuleInvalid("dateutil_unreadable.empty")
     return _spec(starts[0] if starts else min(rdates), rules, rdates, exrules, exdates)
-
-
-def _members(rule: object, name: str) -> list[Any]:
-    """Return the values of a part of a dateutil rule."""
-    return list(getattr(rule, name))
 
 
 def _spec(

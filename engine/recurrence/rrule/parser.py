@@ -9,7 +9,7 @@ from lodger.engine.recurrence.calendar.zones import Zone, zone
 from lodger.engine.recurrence.rrule.bounds import DATES, RULES, TEXT_BYTES
 from lodger.engine.recurrence.rrule.moments import Length, Moment, read_duration, read_moment, read_start
 from lodger.engine.recurrence.rrule.part_parser import parse_parts
-from lodger.engine.recurrence.rrule.parts import Freq, Rule, Until
+from lodger.engine.recurrence.rrule.parts import Freq, Rule
 from lodger.engine.recurrence.rule_errors import RuleInvalid
 
 #: Parameter of RRULE and EXRULE that RFC 5545 leaves to its users: a start of its own.
@@ -231,7 +231,7 @@ def _entry(line: _Line, start: Moment, home: Zone, anchored: bool) -> Entry:
 
 def _until(rule: Rule, home: Zone) -> tuple[int | None, int | None]:
     """Return the last second of a rule by local and by universal time."""
-    until: Until | None = rule.until
+    until = rule.until
     if until is None:
         return None, None
     if not until.utc:

@@ -5,7 +5,7 @@ from typing import Any
 
 from lodger.engine.recurrence.rrule.bounds import RULE_BYTES
 from lodger.engine.recurrence.rrule.moments import read_moment
-from lodger.engine.recurrence.rrule.parts import Freq, Rule, Until
+from lodger.engine.recurrence.rrule.parts import Freq, Rule
 from lodger.engine.recurrence.rule_errors import RuleInvalid
 
 WEEKDAYS = ("MO", "TU", "WE", "TH", "FR", "SA", "SU")
@@ -88,8 +88,7 @@ def _build(seen: dict[str, tuple[str, int]], at: int) -> Rule:
         if "COUNT" in seen:
             first, second = sorted(("COUNT", "UNTIL"), key=lambda name: seen[name][1])
             raise RuleInvalid("count_and_until", first=first, second=second, index=seen[second][1])
-        moment = read_moment(*seen["UNTIL"])
-        fields["until"] = Until(moment.second, moment.utc, moment.date)
+        fields["until"] = read_moment(*seen["UNTIL"])
     if "bysetpos" in fields and not any(name in fields for name in _CHOOSING):
         raise RuleInvalid("setpos_alone", index=seen["BYSETPOS"][1])
     return Rule(freq=freq, **fields)

@@ -4,6 +4,7 @@ from dataclasses import dataclass, replace
 from enum import IntEnum
 
 from lodger.engine.recurrence.calendar import civil
+from lodger.engine.recurrence.rrule.moments import Moment
 
 
 class Freq(IntEnum):
@@ -23,27 +24,19 @@ UNIT_S = {Freq.DAILY: 86_400, Freq.HOURLY: 3600, Freq.MINUTELY: 60, Freq.SECONDL
 
 
 @dataclass(frozen=True, slots=True)
-class Until:
-    """UNTIL: a local second, or a UTC second when ``utc``; a DATE covers its whole day."""
-
-    second: int
-    utc: bool = False
-    date: bool = False
-
-
-@dataclass(frozen=True, slots=True)
 class Rule:
     """The parts of a rule; an empty tuple is an absent part. Numbers are sorted and distinct.
 
     Attributes:
         byday: (ordinal, weekday) pairs, ordinal 0 when there is none, weekday 0 for Monday.
+        until: last moment; a DATE covers its whole day.
         wkst: weekday that begins a week.
     """
 
     freq: Freq
     interval: int = 1
     count: int | None = None
-    until: Until | None = None
+    until: Moment | None = None
     wkst: int = 0
     bymonth: tuple[int, ...] = ()
     byweekno: tuple[int, ...] = ()
