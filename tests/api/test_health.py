@@ -55,11 +55,9 @@ def test_a_ledger_that_is_cut_off_or_silent_makes_it_not_ready(
         (problem,) = until_ready(lodge, ready=False)["problems"]  # type: ignore[misc]  # JSON
         assert "database_unreachable" in problem
         assert health(lodge, "live") == (200, {"ok": True})
-        stranger = lodge.http.get(
-            f"{lodge.url}/api/v1/tenants", headers={"Authorization": "Bearer lodger_aaaaaaaaaa_b"}
-        )
-        assert (stranger.status_code, stranger.json()["code"]) == (503, "database_unreachable")
-        assert "why" not in stranger.json(), "the reason names the database's host and user"
+        refused = lodge.http.get(f"{lodge.url}/api/v1/tenants", headers={"Authorization": "Bearer lodger_aaaaaaaaaa_b"})
+        assert (refused.status_code, refused.json()["code"]) == (503, "database_unreachable")
+        assert "why" not in refused.json(), "the reason names the database's host and user"
         relay.heal()
         until_ready(lodge, ready=True)
         relay.silence()
