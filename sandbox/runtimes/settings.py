@@ -27,12 +27,10 @@ def runtime_settings(runtime: str, cache: Path | None = None) -> dict[str, str]:
     return {"library": str(find_library()), "cpu_grace_ms": "0"}
 
 
-def native_settings(capabilities: tuple[Path, ...] | None = None) -> dict[str, str]:
-    """Return the settings of ``quickjs-native``; ``capabilities`` replaces the installed cap-*.js files. Raises SandboxError."""
+def native_settings() -> dict[str, str]:
+    """Return the settings of ``quickjs-native``. Raises SandboxError."""
     folder = Path(str(files("lodger.stdlib") / "js"))
-    names = [_NATIVE_FILE, *library_files()]
-    paths = [folder / name for name in names if capabilities is None or not name.startswith("cap-")]
-    paths += capabilities or ()
+    paths = [folder / name for name in (_NATIVE_FILE, *library_files())]
     return {
         "binding": str(find_binding()),
         "library": "\n".join(str(path.resolve()) for path in paths),

@@ -13,7 +13,7 @@ import stat
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from importlib.metadata import version
@@ -111,7 +111,7 @@ def library_files() -> list[str]:
     """Return the names of the files in the order of evaluation, relative to stdlib/js. Raises RealmUnavailable."""
     folder = files("lodger.stdlib") / "js"
     _check_packages()
-    return [*GLOBALS, *sorted(each.name for each in folder.iterdir() if _is_capability(each.name))]
+    return [*GLOBALS, *sorted(each.name for each in folder.iterdir() if each.name.startswith("cap-"))]
 
 
 def _check_packages() -> None:
@@ -127,16 +127,10 @@ def _check_packages() -> None:
         ) from None
 
 
-def _is_capability(name: str) -> bool:
-    """Whether a file of the library declares a capability: cap-*.js."""
-    return name.startswith("cap-") and name.endswith(".js")
-
-
-def read_sources(capabilities: Mapping[str, str] | None = None) -> list[tuple[str, str]]:
-    """Return names and texts of the standard library in the order of evaluation; ``capabilities`` replaces the installed cap-*.js files."""
+def read_sources() -> list[tuple[str, str]]:
+    """Return names and texts of the standard library in the order of evaluation. Raises RealmUnavailable."""
     folder = files("lodger.stdlib") / "js"
-    names = [name for name in library_files() if capabilities is None or not _is_capability(name)]
-    return [(name, (folder / name).read_text("utf-8")) for name in names] + sorted((capabilities or {}).items())
+    return [(name, (folder / name).read_text("utf-8")) for name in library_files()]
 
 
 def realm_key(sources: list[tuple[str, str]]) -> str:
@@ -191,23 +185,17 @@ def is_ours(path: Path) -> bool:
     return kind and about.st_uid in (os.geteuid(), 0) and not about.st_mode & 0o022
 
 
-def ensure(
-    folder: Path | None = None,
-    *,
-    capabilities: Mapping[str, str] | None = None,
-    progress: Callable[[str], None] | None = None,
-) -> Artefact:
+def ensure(folder: Path | None = None, *, progress: Callable[[str], None] | None = None) -> Artefact:
     """Return the baked realm from the cache, or bake it, which takes about a second.
 
     Args:
         folder: the cache; by default ``lodger`` below XDG_CACHE_HOME or ~/.cache, then a private folder below the temporary one.
-        capabilities: sources by file name instead of the installed cap-*.js.
         progress: called with one sentence when baking begins.
 
     Raises:
         RealmUnavailable: no folder is writable, or baking failed.
     """
-    return baked(read_sources(capabilities), folder, progress)
+    return baked(read_sources(), folder, progress)
 
 
 def baked(

@@ -19,7 +19,7 @@ from typing import Any
 
 from lodger.sandbox import frames
 from lodger.sandbox.limits import Limits
-from lodger.sandbox.runtimes.js.artefact import ensure
+from lodger.sandbox.runtimes.js import artefact
 from lodger.sandbox.runtimes.libwasmtime import STACK_BYTES
 from lodger.sandbox.runtimes.quickjs import Runtime
 from lodger.sandbox.runtimes.quickjs_native import Runtime as NativeRuntime
@@ -41,7 +41,8 @@ def prepared() -> Runtime:
     """Return a runtime with one example capability; its realm is in the cache, as that of any engine is."""
     resource.setrlimit(resource.RLIMIT_STACK, (STACK_BYTES, resource.getrlimit(resource.RLIMIT_STACK)[1]))  # a worker's
     runtime = Runtime()
-    runtime.prepare(ensure(capabilities={"cap-echo.js": CAPABILITY}).settings())
+    sources = [(name, text) for name, text in artefact.read_sources() if not name.startswith("cap-")]
+    runtime.prepare(artefact.baked([*sources, ("cap-echo.js", CAPABILITY)]).settings())
     return runtime
 
 
@@ -53,7 +54,9 @@ def prepared_native() -> NativeRuntime:
     capability = folder / "cap-echo.js"
     capability.write_text(CAPABILITY)
     runtime = NativeRuntime()
-    runtime.prepare(native_settings(capabilities=(capability,)))
+    settings = native_settings()
+    files = [path for path in settings["library"].split("\n") if not Path(path).name.startswith("cap-")]
+    runtime.prepare(settings | {"library": "\n".join([*files, str(capability)])})
     return runtime
 
 

@@ -23,7 +23,7 @@ def first(tmp_path_factory) -> tuple[Artefact, list[str]]:
         patch.delenv("LODGER_CACHE_DIR", raising=False)
         patch.setenv("XDG_CACHE_HOME", str(folder / "file" / "below"))
         patch.setattr(artefact.tempfile, "gettempdir", lambda: str(folder))
-        found = ensure(capabilities={}, progress=said.append)
+        found = ensure(progress=said.append)
     assert found.module.is_relative_to(folder / f"lodger-{os.geteuid()}")
     return found, said
 
@@ -38,7 +38,7 @@ def kept(baked, tmp_path) -> Path:
     """Return a folder with a copy of a baked realm, because baking takes two CPU seconds."""
     shutil.copytree(baked, tmp_path / "kept", copy_function=shutil.copy2)
     said: list[str] = []
-    ensure(tmp_path / "kept", capabilities={}, progress=said.append)
+    ensure(tmp_path / "kept", progress=said.append)
     assert said == [], "the copy is as good as what was baked"
     return tmp_path / "kept"
 
@@ -56,11 +56,11 @@ def test_the_first_time_says_so_and_a_home_that_cannot_be_written_is_passed_by(f
 
 
 def test_everything_is_in_the_key(monkeypatch) -> None:
-    plain = realm_key(read_sources({}))
-    assert plain == realm_key(read_sources({}))
-    assert plain != realm_key(read_sources({"cap-x.js": ""}))
+    plain = realm_key(read_sources())
+    assert plain == realm_key(read_sources())
+    assert plain != realm_key([*read_sources(), ("cap-x.js", "")])
     monkeypatch.setattr(artefact, "version", lambda name: "0")
-    assert realm_key(read_sources({})) != plain
+    assert realm_key(read_sources()) != plain
 
 
 @pytest.mark.slow  # bakes a realm
@@ -73,9 +73,9 @@ def test_a_torn_file_is_baked_again_bakes_are_equal_and_the_longest_unused_realm
     os.utime(first, (2, 2))
     module.write_bytes(module.read_bytes()[:-1])
     said: list[str] = []
-    two = ensure(kept, capabilities={}, progress=said.append)
+    two = ensure(kept, progress=said.append)
     assert len(said) == 1
-    one = ensure(baked, capabilities={}, progress=said.append)
+    one = ensure(baked, progress=said.append)
     assert len(said) == 1, "the other was kept"
     assert one.numbers == two.numbers
     assert one.module.read_bytes() == two.module.read_bytes()
@@ -100,7 +100,7 @@ def test_a_file_that_others_may_write_is_not_read(kept) -> None:
 def test_a_folder_that_others_may_write_is_not_used(tmp_path) -> None:
     tmp_path.chmod(0o777)
     with pytest.raises(RealmUnavailable) as failure:
-        ensure(tmp_path, capabilities={})
+        ensure(tmp_path)
     assert "other users can write" in failure.value.why
     assert list(tmp_path.iterdir()) == []
 
@@ -128,11 +128,11 @@ def test_a_file_of_somebody_else_is_not_read(tmp_path) -> None:
 def test_a_fault_of_the_folder_and_one_of_the_process_are_told_apart(tmp_path, monkeypatch) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(RealmUnavailable, match="no folder") as failure:
-        ensure(tmp_path / "file" / "below", capabilities={})
+        ensure(tmp_path / "file" / "below")
     assert "LODGER_CACHE_DIR" in failure.value.fix
     monkeypatch.setattr(sys, "executable", str(tmp_path / "absent"))
     with pytest.raises(RealmUnavailable, match="could not be built") as failure:
-        ensure(tmp_path, capabilities={})
+        ensure(tmp_path)
     assert failure.value.why == "its process: No such file or directory"
 
 
@@ -145,7 +145,7 @@ def test_a_folder_whose_file_system_takes_no_realm_is_named(tmp_path) -> None:
         pytest.skip("NOT TESTED with a file system of its own: mounting one needs root")
     try:
         with pytest.raises(RealmUnavailable, match="no folder") as failure:
-            ensure(tmp_path / "home", capabilities={})
+            ensure(tmp_path / "home")
         assert "noexec" in failure.value.why
     finally:
         subprocess.run(["umount", tmp_path / "home"], check=True)
@@ -166,6 +166,6 @@ def test_the_suite_of_attacks_takes_the_first_folder_that_can_be_written_or_the_
 
 def test_a_broken_capability_is_named(tmp_path) -> None:
     with pytest.raises(RealmUnavailable) as failure:
-        ensure(tmp_path, capabilities={"cap-bad.js": "let = ="})
+        artefact.baked([*read_sources(), ("cap-bad.js", "let = =")], tmp_path)
     assert "cap-bad.js" in failure.value.why
     assert [path.name for path in tmp_path.iterdir()] == []
