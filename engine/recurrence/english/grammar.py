@@ -82,7 +82,6 @@ class Draft:
     unit: str = ""
     days: list[Days] = field(default_factory=list)
     months: int = 0
-    quarter: bool = False
     times: list[_Time] = field(default_factory=list)
     window: tuple[_Time, _Time] | None = None
     minutes: list[int] = field(default_factory=list)
@@ -461,8 +460,11 @@ class _Grammar:
         if self.peek(ahead).kind == "every":
             after = self.peek(ahead + 1)
             return after.kind in ("weekday", "days") or self._is_date(ahead + 1)
-        if self.peek(ahead).kind == "the":
-            ahead += 1
+        return self._is_day(ahead)
+
+    def _is_day(self, ahead: int) -> bool:
+        """Whether a day begins at a following token."""
+        ahead += self.peek(ahead).kind == "the"
         at, after = self.peek(ahead), self.peek(ahead + 1)
         return (
             at.kind in ("weekday", "days", "nth", "last", "date", "slashed")
@@ -1261,7 +1263,8 @@ class _Grammar:
         if self._is_time(self.kinds("at"), bare=True):
             raise self._except_times(first)
         begin = self.at
-        if not self._more_days_here():
+        self.skip("on", "every")
+        if not self._is_day(0):
             raise self.unexpected("days or months after except", "Sundays", "25 December")
         self.at = begin
         self.excepting = True
@@ -1325,12 +1328,6 @@ class _Grammar:
             return Unread(what, place, (f"{every} from {clock(after[0])} to {clock(before[-1])}{rest}",))
         parts = [series_text(every, each, tail) for each in (before, after) if each]
         return Unread(what, place, ("; ".join(parts) + rest,))
-
-    def _more_days_here(self) -> bool:
-        """Skip ``on``, ``every`` and ``the``; return whether days follow."""
-        self.skip("on", "every", "the")
-        at = self.peek()
-        return at.kind in ("weekday", "days", "nth", "last", "date", "slashed", "business") or self._is_date()
 
     def zone_of(self, _strong: bool, first: int) -> None:
         """Read the zone of a rule."""

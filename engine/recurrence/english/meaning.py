@@ -146,7 +146,7 @@ def _covered(one: Clause, other: Clause) -> bool:
     times, others = ({time for each in clause.times for time in each.times()} or {0} for clause in (one, other))
     if not times <= others:
         return False
-    days = zip(_of_years(one), _of_years(replace(other, but=other.but)), strict=False)
+    days = zip(_of_years(one), _of_years(other), strict=False)
     return all(not mine & ~theirs for mine, theirs in days)
 
 
@@ -205,12 +205,8 @@ class _Meaning:
         """Return the times of day of the clause."""
         draft = self.draft
         if draft.window:
-            days = (
-                self.words("days").removeprefix("on ").removeprefix("every ")
-                if "days" in draft.parts and tuple(draft.days) != _EVERY
-                else ""
-            )
-            text = f"every hour {self.words('window')}" + (f" on {days}" if days else "")
+            days = self._tail().removeprefix(" on").removeprefix(" every")
+            text = f"every hour {self.words('window')}" + (f" on{days}" if days else "")
             raise self.anew("how often it runs in this time is not said", "window", text)
         if draft.minutes:
             minute = draft.minutes[0]
@@ -270,11 +266,8 @@ class _Meaning:
             if minute * 60 < step and first < last:
                 series.append(f"{every} from {clock(first)} to {clock(last)}{tail}")
         all_series = "; ".join(series) if len(series) == len(self.draft.minutes) else ""
-        hourly = (
-            ()
-            if self.draft.window or self.draft.interval_s > HOUR_S
-            else (f"every hour {self.words('minutes')}{tail}",)
-        )
+        plain = not self.draft.window and step <= HOUR_S
+        hourly = (f"every hour {self.words('minutes')}{tail}",) if plain else ()
         return self.anew("minutes of the hour go with every hour", "minutes", all_series, *hourly)
 
     def _window(self, step: int) -> tuple[Series, ...]:
@@ -289,15 +282,7 @@ class _Meaning:
         if last < first and (draft.months or draft.but or (draft.days and tuple(draft.days) != _EVERY)):
             nights = self._nights(first, last, step)
             raise self.anew("a time over midnight belongs to two days", "window", *nights)
-        if last < first:
-            return (
-                Series(
-                    first,
-                    first + length // step * step - (DAY_S if first + length // step * step >= DAY_S else 0),
-                    step,
-                ),
-            )
-        return (Series(first, first + length // step * step, step),)
+        return (Series(first, (first + length // step * step) % DAY_S, step),)
 
     def _nights(self, first: int, last: int, step: int) -> Iterable[str]:
         """Yield the rules of each weekday's evening and the morning after it."""
@@ -319,13 +304,7 @@ class _Meaning:
         if not draft.parts:
             return Unread("the rule names no days", 0, (f"every day {self.text}",))
         if draft.months:
-            said = (
-                self.words("months")
-                .removeprefix("every ")
-                .removeprefix("each ")
-                .removeprefix("in ")
-                .removeprefix("during ")
-            )
+            said = re.sub(r"^(?:every|each|in|during) ", "", self.words("months"), flags=re.IGNORECASE)
             place, end = draft.parts["months"]
             first = f"every 1 {said}" if draft.months.bit_count() == 1 else f"on the 1st of {said}"
             head, tail = self.text[:place], self.text[end:]
