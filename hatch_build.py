@@ -97,11 +97,19 @@ def bundle(root: Path) -> None:
         _node(work, "npm", "ci", "--ignore-scripts", "--no-audit", "--no-fund")
         target = work / "built"
         scripts = sorted(each.name for each in work.glob("*.js"))
-        options = ("--bundle", "--minify", "--target=es2022", "--legal-comments=none", f"--outdir={target}")
+        options = (
+            "--bundle",
+            "--minify",
+            "--target=es2022",
+            "--legal-comments=none",
+            "--loader:.d.ts=text",
+            f"--outdir={target}",
+        )
         for script in scripts:
             options_of_one = (*options, "--format=iife", f"--global-name={Path(script).stem}")
             _node(work, "node_modules/esbuild/bin/esbuild", script, *options_of_one)
-        licences = [each for each in work.glob("node_modules/**/LICENSE*") if "esbuild" not in each.parts[-3:-1]]
+        found = (*work.glob("node_modules/**/LICENSE*"), *work.glob("node_modules/**/ThirdPartyNotice*"))
+        licences = [each for each in found if "esbuild" not in each.parts[-3:-1]]
         texts = (f"{each.parent.name}\n\n{each.read_text('utf-8')}" for each in sorted(licences))
         (target / "LICENSES").write_text("\n\n".join(texts), "utf-8")
         made = {"from": _digests(_sources(root).iterdir()), "files": _digests(target.iterdir())}

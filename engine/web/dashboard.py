@@ -25,6 +25,7 @@ from lodger.engine.web import forms, listing, rendering, sign_in
 from lodger.engine.web.page import Reader, Values, root_of
 from lodger.engine.web.pages import actions, operations, overview, schedules, scripts, tenants
 from lodger.engine.web.texts import LANGUAGE, _, preferred
+from lodger.stdlib import declarations
 
 #: What pages may load: our own script and style, nothing inline, nothing from elsewhere.
 POLICY = (
@@ -34,8 +35,8 @@ POLICY = (
 _SCRIPT, _STYLE = "text/javascript; charset=utf-8", "text/css; charset=utf-8"
 STATIC = {
     "dashboard.js": _SCRIPT, "morph.js": _SCRIPT, "theme.js": _SCRIPT, "rule_builder.js": _SCRIPT,
-    "codemirror.js": _SCRIPT, "editor.js": _SCRIPT, "dashboard.css": _STYLE,
-    "favicon.svg": "image/svg+xml", "script-api.json": "application/json", **dict.fromkeys(rendering.CATALOGUES, _SCRIPT),
+    "codemirror.js": _SCRIPT, "types.js": _SCRIPT, "editor.js": _SCRIPT, "dashboard.css": _STYLE,
+    "favicon.svg": "image/svg+xml", declarations.FILE: "text/plain; charset=utf-8", **dict.fromkeys(rendering.CATALOGUES, _SCRIPT),
 }  # fmt: skip
 #: Seconds for which a page is reused for callers with the same rights: open pages refresh themselves.
 FRESH_S = 1.0
@@ -110,10 +111,9 @@ class Dashboard:
         self._api.engine.load_wings("pages")
         router = self._api.framework.router
         for name, media in STATIC.items():
-            if not (name == "script-api.json" or rendering.present(name)):
-                continue
-            self._let_in(f"/static/{name}")
-            router.add_route(f"/static/{name}", _file(name, media), include_in_schema=False)
+            if rendering.present(name):
+                self._let_in(f"/static/{name}")
+                router.add_route(f"/static/{name}", _file(name, media), include_in_schema=False)
         if self._api.authentication.by_platform is None:
             self.add_public("/sign-in", self._sign_in)
             self._let_in("/sign-in", "POST")

@@ -34,6 +34,8 @@ PARTS = {
 }  # fmt: skip
 #: Most fields of a form: a tenant has some fifty limits.
 MAX_FIELDS = 300
+#: What the names of the fields of a script's modules begin with.
+MODULE = "module:"
 _OF_THE_FORM = {b"content-type", b"content-length", b"accept"}
 _OF_THE_ROUTE = {"route", "endpoint", "path_params", "app_root_path"}
 _PLACE = re.compile(r"{(\w+)}")
@@ -55,6 +57,8 @@ async def call(pages: "Dashboard", request: Request) -> Response:
         except ValueError:
             raise Refused(415, "media_type") from None
     fields = {name: text.replace("\r\n", "\n") for name, text in pairs if not name.startswith(rule_form.PREFIX)}
+    modules = {name.removeprefix(MODULE): fields.pop(name) for name in list(fields) if name.startswith(MODULE)}
+    fields |= {"source": json.dumps(modules)} if modules else {}
     fields |= {name: each if isinstance(each, str) else json.dumps(each) for name, each in rules.items()}
     method, _space, path = _filled(request.query_params.get("to", ""), fields).partition(" ")
     route = next(

@@ -17,11 +17,12 @@ from lodger.engine.core.clock import from_us
 from lodger.engine.core.serialization import to_jsonable
 from lodger.engine.service import effect_diff
 from lodger.engine.service.humanize import WAITS, words_of
-from lodger.engine.web import charts, heat_map, script_api, texts
+from lodger.engine.web import charts, heat_map, texts
 from lodger.engine.web.charts import duration_text as duration
 from lodger.engine.web.field_changes import field_changes
 from lodger.engine.web.listing import term
 from lodger.engine.web.texts import LANGUAGE, LANGUAGES, _
+from lodger.stdlib import declarations
 
 FOLDER = files("lodger.engine.web")
 #: Folders of templates, the dashboard's own and those of wings.
@@ -224,9 +225,9 @@ def zipped(name: str) -> bytes:
 
 @cache
 def static(name: str) -> bytes:
-    """Return the content of a static file, or the table of the script API for the editor."""
-    if name == "script-api.json":
-        return json.dumps(script_api.table()).encode()
+    """Return the content of a static file, or the declarations of the script API for the editor."""
+    if name == declarations.FILE:
+        return declarations.text().encode()
     if name in CATALOGUES:
         return f"window.texts = {json.dumps(texts.catalogue(CATALOGUES[name]))};".encode()
     (found,) = _places(name)
@@ -235,7 +236,7 @@ def static(name: str) -> bytes:
 
 def present(name: str) -> bool:
     """Whether there is such a static file; a tree from which no package was built has no bundles."""
-    return name in CATALOGUES or bool(_places(name))
+    return name in {*CATALOGUES, declarations.FILE} or bool(_places(name))
 
 
 def _places(name: str) -> list[Traversable]:

@@ -80,7 +80,9 @@ interface Rows<R = Row, V = Row> {
   first(filter?: Filter, options?: { order?: Order; include?: string | string[]; select?: string | string[] }): Promise<R | null>;
   /** Returns the row, or null. With `check`, the run is repeated if the row changes before the commit. */
   get(id: string | number, options?: { check?: boolean; include?: string | string[] }): Promise<R | null>;
+  /** How many rows satisfy a filter. */
   count(filter?: Filter): Promise<number>;
+  /** Counts, sums, averages, minima and maxima, by group. */
   aggregate(
     filter: Filter | undefined,
     wanted: { groupBy?: GroupBy | GroupBy[]; sum?: string | string[]; avg?: string | string[]; min?: string | string[]; max?: string | string[] },

@@ -27,6 +27,7 @@ interface Attachment {
 }
 
 interface MailBox {
+  /** Sends a mail when the run has succeeded. */
   send(mail: Mail): Promise<{ messageId: string }>;
 }
 

@@ -95,13 +95,15 @@ def test_changes_are_made_without_a_script(browser: Browser, lodge: RunningApi) 
     # A script, with line breaks as browsers send them.
     page = browser.open("/t/acme/new-script")
     made = browser.agrees(
-        browser.sends(page, "/scripts/{name}", name="two words", source="export default () =>\r\n 7\r\n")
+        browser.sends(page, "/scripts/{name}", name="two words", **{"module:main.js": "export default () =>\r\n 7\r\n"})
     )
     assert made.is_redirect, re.findall("<h1>.*?</p>", made.text, re.DOTALL)
     assert made.headers["location"] == "/t/acme/scripts/two%20words"
     assert engine.scripts.get("acme", "two words").modules == {"main.js": "export default () =>\n 7\n"}
-    browser.agrees(browser.sends(browser.open("/t/acme/scripts/two%20words"), "PUT", source="export default () => 8"))
-    assert engine.scripts.get("acme", "two words").version == 2
+    two = {"module:main.js": "export { n as default } from './n.js';", "module:n.js": "export const n = () => 8;"}
+    browser.agrees(browser.sends(browser.open("/t/acme/scripts/two%20words"), "PUT", **two))
+    stored = engine.scripts.get("acme", "two words")
+    assert (stored.version, list(stored.modules)) == (2, ["main.js", "n.js"])
     # Only changed fields of an edit are sent, numbers as numbers.
     engine.schedules.edit("acme", "s", missed="all")
     page = browser.open("/t/acme/operations/schedules.edit?schedule=s")

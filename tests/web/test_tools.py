@@ -21,7 +21,7 @@ from lodger.sandbox.outcome import Outcome
 
 pytestmark = pytest.mark.timeout(240)
 #: The field of a module's text.
-CODE = "[data-editor] .cm-content"
+CODE = "[data-editor] details[open] .cm-content"
 SOURCE = (
     'import { two } from "./two.js";\nexport default ({ action, now }) => [two * action.input.times, String(now)];\n'
 )
@@ -194,7 +194,7 @@ def test_the_editor_completes_explains_and_can_be_left_by_keyboard(lodge: Runnin
     keyboard.type("toString());")
     keyboard.press("Enter")
     keyboard.press("Tab")
-    assert page.evaluate("editor.value()['main.js']").split("\n") == [
+    assert page.evaluate("Object.fromEntries(sources())['main.js']").split("\n") == [
         "export default async (ctx) => {", '  ctx.kv.set("key", now.add({ days: 1 }).toString());', "    ", "}",
     ]  # fmt: skip
     keyboard.press("Control+Home")
@@ -227,7 +227,7 @@ def test_the_editor_knows_the_tables_and_functions_of_the_platform(lodge: Runnin
     expect(listed.locator("[aria-selected]")).to_contain_text("crm")
     keyboard.press("Tab")
     keyboard.type(".")
-    expect(listed).to_contain_text("score(id: number): Promise<any>")
+    expect(page.locator(".cm-completionInfo")).to_contain_text("score(id: number): Promise<any>")
     expect(listed).not_to_contain_text("hidden")
     keyboard.type("scor(7); const c = crm.score(7);")
     keyboard.press("Escape")
@@ -249,7 +249,7 @@ def test_the_editor_colours_and_underlines_what_nothing_declares_and_reads_types
     page.click("text=Add a module")
     field.fill("interface Order { total: number }\nexport const add = (one: Order): number => one.total;")
     expect(page.locator(".status output")).to_contain_text("total is not defined")
-    expect(page.locator(".cm-lintRange")).to_have_count(0)
+    expect(page.locator("details[open] .cm-lintRange")).to_have_count(0)
     params = page.locator("form.dry-run .cm-content")
     params.fill('{"days": }')
     expect(page.locator("form.dry-run .cm-lintRange-error")).to_have_text("}")
@@ -263,15 +263,15 @@ def test_without_its_bundle_the_editor_is_a_text_area(lodge: RunningApi, browser
         page.goto(lodge.url + str(sign_in.link(lodge.engine)))
         page.goto(f"{lodge.url}/t/acme/new-script")
         page.fill("[name=name]", "plain")
-        page.fill("[data-source]", "export default () => 21 *;")
+        page.fill("[data-module]", "export default () => 21 *;")
         expect(page.locator(".status output")).to_contain_text("line 1:")
-        page.fill("[data-source]", "export default () => 21 * 2;")
+        page.fill("[data-module]", "export default () => 21 * 2;")
         expect(page.locator(".status output")).to_have_text("It compiles.")
         page.click("form.dry-run button")
         expect(page.locator(".result")).to_contain_text("42")
         page.click("button:has-text('Create')")
         page.wait_for_url("**/t/acme/scripts/plain")
-        expect(page.locator("[data-source]")).to_have_value("export default () => 21 * 2;")
+        expect(page.locator("[data-module]")).to_have_value("export default () => 21 * 2;")
     assert lodge.engine.scripts.get("acme", "plain").modules == {"main.js": "export default () => 21 * 2;"}
 
 
@@ -286,15 +286,15 @@ def test_a_script_of_several_modules_is_written_checked_run_and_compared(
     expect(page.locator(".status output")).to_contain_text("two.js, line 1:")
     expect(page.locator(".bad-line")).to_have_count(1)
     page.fill(CODE, "export const two = 2;")
-    page.click("[role=tab]:has-text('main.js')")
+    page.click(".module summary:has-text('main.js')")
     page.fill(CODE, SOURCE)
     expect(page.locator(".status output")).to_have_text("It compiles.")
     page.fill("form.dry-run .cm-content", '{"times": 4}')
     page.fill("form.dry-run [name=now]", "2026-05-01T00:00:00")
     page.click("form.dry-run button")
     expect(page.locator(".result")).to_contain_text("2026-05-01T00:00:00Z")
-    page.locator("summary").first.click()
-    page.fill("form:not(.dry-run) details .cm-content", '{"times": {"type": "integer"}}')
+    page.click("text=Typed params")
+    page.fill("form:not(.dry-run) details:not(.module) .cm-content", '{"times": {"type": "integer"}}')
     page.click("button:has-text('Create')")
     page.wait_for_url("**/t/acme/scripts/modules")
     stored = lodge.engine.scripts.get("acme", "modules")

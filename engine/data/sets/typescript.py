@@ -1,7 +1,7 @@
 """TypeScript declarations of exposed datasets, so that editors complete columns and mark wrong writes."""
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from lodger.engine.core.functions import PlatformFunction
 from lodger.engine.core.params import Field
@@ -56,16 +56,31 @@ def declarations(
             parts.append(_values(rows, written))
         members.append(f"  readonly {rows.name}: Rows<{name}Row, {written}>;")
     parts.append("interface Db {\n" + "\n".join(members) + "\n}\n")
+    return "\n".join([*parts, *_spaces((each.name, signature(each), each.help) for each in functions)])
+
+
+def of_tenant(sets: Mapping[str, Mapping[str, str]], functions: Iterable[tuple[str, str, str]]) -> str:
+    """Return the declarations for the editor: kinds of columns by dataset; of each function its name, its signature and its description.
+
+    Rows may have further members, those of related datasets.
+    """
+    members = (
+        f"  readonly {name}: Rows<Row & {{ {' '.join(f'{each}: {GIVEN[Kind(kind)]};' for each, kind in columns.items())} }}>;"
+        for name, columns in sets.items()
+    )
+    return "\n".join(["interface Db {", *members, "}", *_spaces(functions)])
+
+
+def _spaces(functions: Iterable[tuple[str, str, str]]) -> list[str]:
+    """Return the declarations of functions by their spaces."""
     spaces: dict[str, list[str]] = {}
-    for each in functions:
-        space = each.name.partition(".")[0]
-        note = f"  /** {each.help.replace('*/', '* /')} */\n" if each.help else ""
-        spaces.setdefault(space, []).append(f"{note}  {signature(each)};")
-    for space, lines in spaces.items():
-        parts.append(f"declare const {space}: {{\n" + "\n".join(lines) + "\n};\n")
+    for name, signed, about in functions:
+        note = f"  /** {about.replace('*/', '* /')} */\n" if about else ""
+        spaces.setdefault(name.partition(".")[0], []).append(f"{note}  {signed};")
+    parts = [f"declare const {space}: {{\n" + "\n".join(lines) + "\n};\n" for space, lines in spaces.items()]
     if spaces:
         parts.append("interface Run {\n" + "\n".join(f"  readonly {each}: typeof {each};" for each in spaces) + "\n}\n")
-    return "\n".join(parts)
+    return parts
 
 
 def signature(function: PlatformFunction) -> str:

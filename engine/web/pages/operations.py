@@ -220,7 +220,7 @@ def _field(route: Route, parameter: Parameter, present: Mapping[str, Any]) -> Fi
     name = parameter.name
     about = explained(route.function).get(name) or WORDS.get(name, "")
     default = "" if parameter.needed or parameter.shown in (None, ()) else _text(to_jsonable(parameter.shown), kind)
-    value = "" if (found := present.get(name)) is None else _text(found, kind)
+    value = "" if (found := present.get(name)) in (None, []) else _text(found, kind)
     return Field(
         name,
         _(title_of(name)),

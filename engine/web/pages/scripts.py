@@ -4,7 +4,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-from lodger.engine.core.serialization import to_jsonable
+from lodger.engine.data.sets import typescript
 from lodger.engine.web.listing import listing
 from lodger.engine.web.page import Reader, Values
 
@@ -67,10 +67,11 @@ def _versions(reader: Reader, name: str) -> tuple[Any, Any, Any]:
     return version, versions, reader.ask("scripts.diff", **of, older=older, newer=newer)
 
 
-def _platform(reader: Reader) -> Any:
-    """Return the datasets and functions of the platform that the tenant's scripts may use, for the editor."""
+def _platform(reader: Reader) -> str:
+    """Return the TypeScript declarations of the datasets and functions of the platform that the tenant's scripts may use."""
     sets, functions = reader.together(("scripts.sets", reader.tenant), ("scripts.functions", reader.tenant))
-    return to_jsonable({"sets": sets, "functions": functions})
+    called = ((each.name, each.signature, each.help) for each in functions)
+    return typescript.of_tenant({each.name: each.columns for each in sets}, called)
 
 
 def _number(reader: Reader, name: str) -> int | None:

@@ -1,101 +1,6 @@
-// The editor of scripts: modules in CodeMirror, with completion and documentation of the script API, and what the check finds.
-// Without the bundle of CodeMirror the text areas stay.
+// The editor of scripts: each module, and each field of JSON, is a text area in CodeMirror, with what the language service of TypeScript
+// knows and what the check finds. Without the bundles the text areas stay.
 "use strict";
-
-// What an expression means: the script API as a table, and the sets and functions of the platform that the tenant's scripts may use.
-class Meaning {
-  constructor(api, { sets, functions }) {
-    this.api = api;
-    this.sets = Object.fromEntries(sets.map((each) => [each.name, this.ofSet(each)]));
-    for (const { name, signature, help: doc } of functions) {
-      const [space, verb] = name.split("."), about = { signature: space, doc: t`Functions of the platform.`, type: space };
-      api.types[space] ??= { members: {}, statics: {} };
-      api.types[space].members[verb] = { signature, doc, type: null };
-      api.globals[space] = api.types.Run.members[space] = about;
-    }
-  }
-
-  ofSet(set) {
-    const columns = Object.entries(set.columns).map(([name, kind]) => `${name}: ${kind}`);
-    const doc = columns.length ? t`Exposed table with ${columns.join(", ")}.` : t`Collection of JSON documents.`;
-    return { signature: `${set.name}: Rows`, doc, type: "Rows", columns: set.columns };
-  }
-
-  members(type, ofClass = false) {
-    const about = Object.hasOwn(this.api.types, type ?? "") ? this.api.types[type] : null;
-    if (!about) return {};
-    if (ofClass) return about.statics;
-    return { ...this.members(about.base), ...about.members, ...(type === "Db" ? this.sets : {}) };
-  }
-
-  member(owner, name) {
-    const found = this.members(owner.type, owner.isClass);
-    if (Object.hasOwn(found, name)) return found[name];
-    const about = owner.isClass ? null : this.api.types[owner.type];
-    return about?.index ? { signature: `${name}: ${about.index}`, doc: about.doc, type: about.index } : null;
-  }
-
-  // What an expression of a module is, {signature, doc, type}; null if it is unknown. It reads the tree that the editor colours by.
-  of(node, text, depth = 0) {
-    const first = node?.firstChild, of = (each) => this.of(each, text, depth + 1), said = (each) => text.slice(each.from, each.to);
-    if (!node || depth > 40) return null;
-    if (/^Variable/.test(node.name)) return this.named(node, said, of);
-    if (node.name === "ParenthesizedExpression") return of(first.nextSibling);
-    if (node.name === "MemberExpression") {
-      const owner = of(first);
-      return owner && !owner.awaited && node.lastChild.name === "PropertyName" ? this.member(owner, said(node.lastChild)) : null;
-    }
-    const inner = of({ CallExpression: first, NewExpression: first?.nextSibling, AwaitExpression: node.lastChild }[node.name]);
-    return inner && { ...inner, isClass: false, awaited: inner.awaited && node.name !== "AwaitExpression" };
-  }
-
-  // A name of the script: a global, the argument of its default export, or a variable that a call has made.
-  named(node, said, of) {
-    const name = said(node);
-    let made = null;
-    this.names(node, (each, of_run) => { if (said(each) === name && each.from <= node.from) made = { each, of_run }; });
-    if (made?.of_run) return { signature: `${name}: Run`, doc: this.api.types.Run.doc, type: "Run" };
-    if (!made) return Object.hasOwn(this.api.globals, name) ? { ...this.api.globals[name], isClass: this.api.globals[name].type === name } : null;
-    const value = made.each.nextSibling?.name === "Equals" && of(made.each.nextSibling.nextSibling);
-    return value && !value.awaited ? { signature: `${name}: ${value.type}`, doc: "", type: value.type } : null;
-  }
-
-  // Calls a function with each name that the module of a node makes, and whether it is what its default export is called with.
-  names(node, call) {
-    let top = node;
-    while (top.parent) top = top.parent;
-    top.cursor().iterate((each) => {
-      if (each.name !== "VariableDefinition") return;
-      const list = each.node.parent, made = list.name === "ParamList" ? list.parent.parent : list.name === "ArrowFunction" ? list.parent : null;
-      call(each.node, made?.name === "ExportDeclaration" && Boolean(made.getChild("default")) && !each.node.prevSibling?.prevSibling);
-    });
-  }
-
-  // Completions at a place, as {from, entries}.
-  completions(state, place) {
-    const node = cm.syntaxTree(state).resolveInner(place, -1), text = state.doc.toString();
-    const from = place - /[\w$]*$/.exec(text.slice(0, place))[0].length;
-    if (text[from - 1] !== ".") {
-      const own = {};
-      this.names(node, (each) => { own[text.slice(each.from, each.to)] = { signature: text.slice(each.from, each.to), doc: t`A name of this module.`, type: null }; });
-      return { from, all: { ...own, ...this.api.globals } };
-    }
-    const owner = this.of(node.name === "MemberExpression" ? node.firstChild : node.parent?.firstChild, text);
-    return owner && !owner.awaited ? { from, all: this.members(owner.type, owner.isClass) } : null;
-  }
-
-  // Whether a value certainly lacks a member: its type is known, and has no other names.
-  lacks(owner, name, text) {
-    const found = this.of(owner, text), about = found && !found.isClass && this.api.types[found.type];
-    return Boolean(about && !found.awaited && !about.index && !(name in Object.prototype) && !this.member(found, name));
-  }
-
-  // What the word at a place is; null if it is unknown.
-  at(state, place) {
-    const around = [1, -1].map((side) => cm.syntaxTree(state).resolveInner(place, side)), node = around.find((each) => /^(VariableName|VariableDefinition|PropertyName)$/.test(each.name));
-    return node ? this.of(node.name === "PropertyName" ? node.parent : node, state.doc.toString()) : null;
-  }
-}
 
 const cm = window.codemirror;
 const DRAWN = cm && {
@@ -193,160 +98,78 @@ function tipOf({ signature, doc }) {
   return tip;
 }
 
-class Editor {
-  constructor(root) {
-    Object.assign(this, { root, problems: [], meaning: null });
-    for (const name of ["source", "tabs", "signature"]) this[name] = root.querySelector(`[data-${name}]`);
-    const modules = JSON.parse(root.dataset.modules), place = shadow(this.source.parentNode);
-    this.entry = ["main.js", "main.ts", "index.js", "index.ts"].find((each) => each in modules) || "main.js";
-    const sorted = Object.entries(modules).sort(([one], [two]) => (two === this.entry) - (one === this.entry) || one.localeCompare(two));
-    this.modules = new Map(sorted.map(([file, text]) => [file, this.begin(file, text)]));
-    this.source.hidden = true;
-    this.view = new cm.EditorView({ parent: place, root: place });
-    this.open(sorted[0][0]);
-    this.listen();
-    this.load();
-  }
+// The modules of the script, by file: the text areas, which the form sends, and their views.
+const area = document.querySelector("[data-editor]");
+const views = new Map();
+const sources = () => [...area.querySelectorAll("textarea[data-module]")].map((each) => [each.name.slice("module:".length), each.value]);
+let problems = [];
 
-  // The state of a module's text, with a history of its own.
-  begin(file, doc) {
-    const checked = (update) => update.transactions.some((one) => one.effects.some((each) => each.is(CHECKED)));
-    return cm.EditorState.create({ doc, extensions: [
-      drawn(file), written(t`Source`), cm.lineNumbers(), cm.highlightActiveLine(), cm.highlightSelectionMatches(), cm.search({ top: true }),
-      cm.autocompletion({ defaultKeymap: false, interactionDelay: 0, override: [(context) => this.complete(context)] }), cm.hoverTooltip((view, pos) => this.hover(view, pos), { hoverTime: 200 }),
-      cm.linter((view) => this.lint(view), { delay: 0, needsRefresh: checked }), file.endsWith(".json") ? cm.linter(jsonProblems) : [],
-      cm.EditorView.updateListener.of((update) => {
-        if (update.docChanged) this.changed();
-        if (update.docChanged || update.selectionSet) this.explain(update.state);
-      }),
-    ] });
-  }
+// The worker with the language service; it takes a second to start, and the pages do without it.
+const worker = cm && area?.dataset.types ? new Worker(area.dataset.types) : null, asked = [];
+const declared = worker && fetch(area.dataset.declarations).then((answer) => answer.text());
+worker?.addEventListener("message", ({ data }) => asked[data.number](data.found));
+async function ask(question, file, at = 0, entry = undefined) {
+  if (!worker) return null;
+  const texts = { "/lodger.d.ts": await declared, "/platform.d.ts": area.dataset.platform, ...Object.fromEntries(sources().map(([name, text]) => [`/${name}`, text])) };
+  return new Promise((answer) => worker.postMessage({ number: asked.push(answer) - 1, ask: question, name: `/${file}`, at, entry, texts, called: `/${sources()[0][0]}` }));
+}
 
-  complete({ state, pos, explicit }) {
-    const found = this.meaning?.completions(state, pos);
-    const inText = /String|Comment|RegExp/.test(cm.syntaxTree(state).resolveInner(pos, -1).name);
-    if (!found || inText || !(explicit || state.sliceDoc(found.from - 1, found.from) === "." || pos - found.from > 1)) return null;
-    const options = Object.entries(found.all).map(([name, { signature, doc }]) => ({ label: name, detail: signature.slice(name.length), info: doc || undefined }));
-    return { from: found.from, options, validFor: /^[\w$]*$/ };
-  }
+async function complete(file, { state, pos, explicit }) {
+  const from = pos - /[\w$]*$/.exec(state.sliceDoc(0, pos))[0].length, inText = /String|Comment|RegExp/.test(cm.syntaxTree(state).resolveInner(pos, -1).name);
+  if (inText || !(explicit || state.sliceDoc(from - 1, from) === "." || pos - from > 1)) return null;
+  const options = (await ask("names", file, pos)) ?? [];
+  return { from, options: options.map((each) => ({ ...each, info: async () => tipOf(await ask("entry", file, pos, each.label)) })), validFor: /^[\w$]*$/ };
+}
 
-  hover(view, pos) {
-    const found = this.meaning?.at(view.state, pos);
-    return found && { pos, above: true, create: () => ({ dom: tipOf(found) }) };
-  }
+// What the check has found in a module.
+function checked(file, { state: { doc } }) {
+  return problems.filter((each) => each.file === file).map(({ line: number, column, hint, message }) => {
+    const line = doc.line(Math.min(Math.max(number, 1), doc.lines)), from = line.from + Math.min((column || 1) - 1, line.length);
+    const word = column && /^[\w$]+/.exec(doc.sliceString(from, line.to));
+    return { from: word ? from : line.from, to: word ? from + word[0].length : line.to, severity: hint ? "warning" : "error", message, markClass: hint ? "" : "bad-line" };
+  });
+}
 
-  // What the check has found in this module, and members that a known type does not have.
-  lint(view) {
-    const { doc } = view.state, found = [];
-    for (const each of this.problems.filter((one) => one.file === this.file)) {
-      const line = doc.line(Math.min(Math.max(each.line, 1), doc.lines)), from = line.from + Math.min((each.column || 1) - 1, line.length);
-      const word = each.column && /^[\w$]+/.exec(doc.sliceString(from, line.to));
-      found.push({ from: word ? from : line.from, to: word ? from + word[0].length : line.to, severity: each.hint ? "warning" : "error", message: each.message, markClass: each.hint ? "" : "bad-line" });
-    }
-    const { meaning } = this, text = doc.length < 65536 && meaning ? doc.toString() : "";
-    if (text) cm.syntaxTree(view.state).iterate({ enter: ({ node }) => {
-      const owner = node.name === "PropertyName" && node.parent?.name === "MemberExpression" && node.parent.firstChild, name = owner && text.slice(node.from, node.to);
-      if (owner && meaning.lacks(owner, name, text)) found.push({ from: node.from, to: node.to, severity: "warning", message: t`${text.slice(owner.from, owner.to)} has no member ${name}` });
-    } });
-    return found;
+function mark(found) {
+  problems = found;
+  for (const [file, view] of views) {
+    view.dom.getRootNode().host.closest("details").classList.toggle("bad", found.some((each) => !each.hint && each.file === file));
+    view.dispatch({ effects: CHECKED.of(null) });
   }
+}
 
-  async load() {
-    const answer = await fetch(document.documentElement.dataset.root + "/static/script-api.json");
-    this.meaning = new Meaning(await answer.json(), JSON.parse(this.root.dataset.platform));
-    this.root.dataset.ready = "";
+// Documentation of the word at the caret.
+async function explain(file, { state }) {
+  const found = await ask("about", file, state.selection.main.head);
+  area.querySelector("[data-signature]").replaceChildren(...(found ? [made("code", found.signature), " ", made("span", found.doc)] : []));
+}
+
+function moduleField(text) {
+  const file = text.name.slice("module:".length);
+  const isChecked = (update) => update.transactions.some((one) => one.effects.some((each) => each.is(CHECKED)));
+  views.set(file, codeField(text, file, [
+    cm.lineNumbers(), cm.highlightActiveLine(), cm.highlightSelectionMatches(), cm.search({ top: true }),
+    cm.linter((view) => checked(file, view), { delay: 0, needsRefresh: isChecked }),
+    file.endsWith(".json") ? [] : [
+      cm.autocompletion({ defaultKeymap: false, interactionDelay: 0, override: [(context) => complete(file, context)] }),
+      cm.hoverTooltip(async (_, pos) => { const found = await ask("about", file, pos); return found && { pos, above: true, create: () => ({ dom: tipOf(found) }) }; }, { hoverTime: 200 }),
+      cm.linter(async () => (await ask("problems", file)) ?? []),
+      cm.EditorView.updateListener.of((update) => { if (update.docChanged || update.selectionSet) explain(file, update); }),
+    ],
+  ]));
+}
+
+// Opens a module, perhaps at a line, which is marked.
+function openModule(file, line) {
+  const view = views.get(file);
+  if (!view) return;
+  view.dom.getRootNode().host.closest("details").open = true;
+  if (line) {
+    mark([{ file, line, message: t`The run failed here.` }]);
+    const { doc } = view.state, { from } = doc.line(Math.min(line, doc.lines));
+    view.dispatch({ selection: { anchor: from }, effects: cm.EditorView.scrollIntoView(from, { y: "center" }) });
   }
-
-  listen() {
-    this.tabs.addEventListener("click", (event) => { if (event.target.dataset.file) this.open(event.target.dataset.file); });
-    this.tabs.addEventListener("keydown", (event) => {
-      const step = { ArrowRight: 1, ArrowLeft: -1 }[event.key];
-      if (!step) return;
-      const files = [...this.modules.keys()];
-      this.open(files.at((files.indexOf(this.file) + step) % files.length));
-      this.tabs.querySelector("[aria-selected=true]").focus();
-    });
-    this.root.querySelector("[data-add-file]").addEventListener("click", () => this.addFile());
-    this.root.querySelector("[data-remove-file]").addEventListener("click", () => this.removeFile());
-    window.addEventListener("beforeunload", (event) => { if ("typed" in this.source.form.dataset && !leaving) event.preventDefault(); });
-  }
-
-  open(file) {
-    this.keep();
-    this.file = file;
-    this.view.setState(this.modules.get(file));
-    this.tabs.replaceChildren(...[...this.modules.keys()].map((each) => {
-      const tab = made("button", each);
-      tab.type = "button";
-      tab.dataset.file = each;
-      tab.setAttribute("role", "tab");
-      tab.setAttribute("aria-selected", String(each === file));
-      tab.tabIndex = each === file ? 0 : -1;
-      return tab;
-    }));
-    this.root.querySelector("[data-remove-file]").hidden = file === this.entry;
-    this.draw();
-  }
-
-  keep() { if (this.modules.has(this.file)) this.modules.set(this.file, this.view.state); }
-
-  addFile() {
-    const name = prompt(t`Name of the module, such as helpers.js`);
-    if (!name) return;
-    if (!this.modules.has(name)) this.modules.set(name, this.begin(name, ""));
-    this.open(name);
-    this.changed();
-    this.view.focus();
-  }
-
-  removeFile() {
-    if (!confirm(t`Remove ${this.file}?`)) return;
-    this.modules.delete(this.file);
-    this.open(this.entry);
-    this.changed();
-  }
-
-  // The source as the API takes it: texts by file.
-  value() {
-    this.keep();
-    return Object.fromEntries([...this.modules].map(([file, state]) => [file, state.doc.toString()]));
-  }
-
-  changed() {
-    this.source.form.dataset.typed = "";
-    lookAhead(this.source.form);
-  }
-
-  draw() {
-    for (const tab of this.tabs.children) tab.classList.toggle("bad", this.problems.some((each) => !each.hint && each.file === tab.dataset.file));
-    this.view.dispatch({ effects: CHECKED.of(null) });
-  }
-
-  mark(file, line, message = t`The run failed here.`) {
-    this.problems = line ? [{ file, line, message }] : [];
-    this.draw();
-  }
-
-  tell(problems, hints) {
-    this.problems = problems.map(({ file, line, column, message }) => ({ file: file || this.entry, line: line || 1, column: hints && column, message, hint: hints }));
-    this.draw();
-  }
-
-  // Opens a file at a line, which is marked.
-  show(file, line) {
-    if (!this.modules.has(file)) return;
-    this.open(file);
-    this.mark(file, line);
-    const { doc } = this.view.state, { from } = doc.line(Math.min(line, doc.lines));
-    this.view.dispatch({ selection: { anchor: from }, effects: cm.EditorView.scrollIntoView(from, { y: "center" }) });
-    this.view.focus();
-  }
-
-  // Documentation of the word at the caret.
-  explain(state) {
-    const found = this.meaning?.at(state, state.selection.main.head);
-    this.signature.replaceChildren(...(found ? [made("code", found.signature), " ", made("span", found.doc)] : []));
-  }
+  view.focus();
 }
 
 // Why a text is no JSON, at the first place that cannot be read.
@@ -360,19 +183,18 @@ function jsonProblems(view) {
   }
 }
 
-// JSON in a field of code; the form reads the text area, which follows it.
-function jsonField(area) {
-  const root = shadow(area.parentNode);
-  area.parentNode.classList.add("has-code");
-  const label = area.labels[0].firstChild.textContent.trim();
-  area.hidden = true;
+// A text area as a field of code; the form reads the text area, which follows it.
+function codeField(text, file, extensions = []) {
+  const root = shadow(text.parentNode), label = text.ariaLabel || text.labels[0].firstChild.textContent.trim();
+  text.hidden = true;
   const follow = cm.EditorView.updateListener.of((update) => {
     if (!update.docChanged) return;
-    area.value = update.state.doc.toString();
-    area.dispatchEvent(new Event("input", { bubbles: true }));
+    text.value = update.state.doc.toString();
+    text.dispatchEvent(new Event("input", { bubbles: true }));
   });
-  const view = new cm.EditorView({ parent: root, root, doc: area.value, extensions: [drawn("a.json"), written(label), cm.linter(jsonProblems), follow] });
-  area.labels[0].addEventListener("click", (event) => { if (event.target === area.labels[0]) view.focus(); });
+  const view = new cm.EditorView({ parent: root, root, doc: text.value, extensions: [follow, drawn(file), written(label), file.endsWith(".json") ? cm.linter(jsonProblems) : [], extensions] });
+  text.labels[0]?.addEventListener("click", (event) => { if (event.target === text.labels[0]) view.focus(); });
+  return view;
 }
 
 // Two versions side by side, where there is room; else the difference as text stays.
@@ -389,31 +211,50 @@ async function compareSides(place) {
   place.dataset.sides = "";
 }
 
-const area = document.querySelector("[data-editor]");
-const editor = area && cm && new Editor(area);
-if (editor) {
-  const asked = new URLSearchParams(location.search);
-  if (asked.get("line")) editor.show(asked.get("file"), Number(asked.get("line")));
+if (cm) {
+  for (const each of document.querySelectorAll("textarea[data-json]")) {
+    each.parentNode.classList.add("has-code");
+    codeField(each, ".json");
+  }
+  for (const each of document.querySelectorAll("textarea[data-module]")) moduleField(each);
+  const compared = document.querySelector("[data-older]"), at = new URLSearchParams(location.search);
+  if (compared && matchMedia("(min-width: 60rem)").matches) compareSides(compared);
+  if (at.get("line")) openModule(at.get("file"), Number(at.get("line")));
+  if (worker) ask("problems", sources()[0][0]).then(() => { area.dataset.ready = ""; });
 }
+
+area?.addEventListener("click", ({ target }) => {
+  const file = target.matches("[data-add-file]") && prompt(t`Name of the module, such as helpers.js`);
+  if (file && !sources().some(([name]) => name === file)) {
+    const added = area.querySelector("template").content.cloneNode(true), text = added.querySelector("textarea");
+    added.querySelector("summary").textContent = file;
+    Object.assign(text, { name: `module:${file}`, ariaLabel: t`Source of ${file}` });
+    area.querySelector("template").before(added);
+    if (cm) moduleField(text);
+    else text.closest("details").open = true;
+  }
+  if (file) openModule(file);
+  const removed = target.matches("[data-remove-file]") && target.closest("details");
+  if (!removed || !confirm(t`Remove ${removed.querySelector("summary").textContent}?`)) return;
+  views.delete(removed.querySelector("summary").textContent);
+  removed.remove();
+  area.querySelector("details").open = true;
+  area.querySelector("textarea").dispatchEvent(new Event("input", { bubbles: true }));
+});
+window.addEventListener("beforeunload", (event) => { if (area && "typed" in area.closest("form").dataset && !leaving) event.preventDefault(); });
 
 // What the check has found, and where a dry run failed.
 document.addEventListener("shown", ({ detail: place }) => {
-  const failed = place.querySelector(".error[data-line]"), told = place.querySelector("[data-problems]");
-  if (failed) editor?.mark(failed.dataset.file, Number(failed.dataset.line), failed.textContent);
-  if (told) editor?.tell(JSON.parse(told.dataset.problems), "hints" in told.dataset);
+  const failed = place.querySelector(".error[data-line]"), told = place.querySelector("[data-problems]"), first = area && sources()[0][0];
+  if (failed) mark(failed.dataset.line ? [{ file: failed.dataset.file, line: Number(failed.dataset.line), message: failed.textContent }] : []);
+  if (told) mark(JSON.parse(told.dataset.problems).map((each) => ({ ...each, file: each.file || first, line: each.line || 1, column: "hints" in told.dataset && each.column, hint: "hints" in told.dataset })));
 });
-
-if (cm) {
-  for (const each of document.querySelectorAll("textarea[data-json]")) jsonField(each);
-  const compared = document.querySelector("[data-older]");
-  if (compared && matchMedia("(min-width: 60rem)").matches) compareSides(compared);
-}
 
 document.addEventListener("keydown", (event) => {
   if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) document.querySelector("form.dry-run")?.requestSubmit();
 });
 
-// The form of a script, and of its dry run, has all of its modules.
+// A dry run has the modules of the form beside it.
 document.addEventListener("formdata", ({ target, formData }) => {
-  if (area && (target.contains(area) || target.matches(".dry-run"))) formData.set("source", editor ? JSON.stringify(editor.value()) : area.querySelector("textarea").value);
+  if (area && target.matches(".dry-run")) for (const [file, text] of sources()) formData.set(`module:${file}`, text);
 });

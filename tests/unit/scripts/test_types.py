@@ -5,9 +5,9 @@ import re
 from typing import Any
 
 import pytest
+from tests.unit.scripts.declared_types import table
 
 from lodger.engine.trials.trial import try_script
-from lodger.engine.web.script_api import table
 from lodger.sandbox.limits import Limits
 from lodger.sandbox.source_names import LANGUAGE
 from lodger.stdlib import declarations, standard_modules
