@@ -8,6 +8,7 @@ from lodger.engine.core.access.names import PACKAGES, is_of_tools
 from lodger.engine.core.errors import Usage
 from lodger.engine.core.plain_text import visible
 from lodger.engine.output.files import MAX_BYTES, read_whole
+from lodger.engine.store.stored_modules import ENTRIES as SCRIPT_ENTRIES
 from lodger.engine.store.stored_modules import LIBRARY_ENTRIES, SUFFIXES, is_tool_file
 from lodger.sandbox.runtimes.js.modules import joined
 from lodger.sandbox.source_faults import Outline
@@ -17,8 +18,8 @@ MAX_FILES, MAX_DEPTH = 500, 8
 #: What a WebAssembly file begins with.
 WASM = b"\0asm"
 #: The file of a script that is run, and the file of a library that is imported: one of them makes a folder a script's.
-MAIN = "main.js"
-ENTRIES = (MAIN, "main.ts", "index.js", "index.ts")
+MAIN = SCRIPT_ENTRIES[0]
+ENTRIES = (*SCRIPT_ENTRIES, *LIBRARY_ENTRIES)
 _LINK = "what it leads to may lie outside the folder"
 #: Code that scripts elsewhere can import.
 CODE = frozenset({".tsx", ".mts", ".cts", ".jsx", ".mjs", ".cjs"})

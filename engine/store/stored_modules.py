@@ -97,6 +97,11 @@ def entry_of(stored: Mapping[str, str]) -> str:
     return next(iter(stored), ENTRIES[0])
 
 
+def kind_of(kind: str, start: str) -> str:
+    """Return the kind of a script, given the start of its files; a library is stored as a script."""
+    return LIBRARY if kind == "script" and start.startswith(LIBRARY_START) else kind
+
+
 def is_library(stored: Mapping[str, str]) -> bool:
     """Whether stored files are those of a library, which cannot be run but imported."""
     return entry_of(stored) in LIBRARY_ENTRIES

@@ -13,6 +13,7 @@ from sqlalchemy import BigInteger, Column, Connection, Table, and_, bindparam, d
 
 from lodger.engine.core.clock import from_us
 from lodger.engine.core.ids import first_id_at, id_time_us
+from lodger.engine.store.bulk import update_row
 from lodger.engine.store.context import StoreContext
 from lodger.engine.store.queue.due import clocks
 from lodger.engine.store.records import AnyRow
@@ -161,7 +162,7 @@ def _return_actions(connection: Connection, limit_us: int, now_us: int) -> None:
             moved["due_at"] = min(moved["due_at"] or 0, moved["started_us"] or 0)
         is_slot = row.origin == "slot" and row.slot > limit_us
         values = moved | ({"origin": "once", "slot": moved["due_at"]} if is_slot else {})
-        connection.execute(update(tables.actions).where(_a.tenant_id == row.tenant_id, _a.id == row.id).values(values))
+        update_row(connection, tables.actions, row.tenant_id, row.id, **values)
 
 
 def _return_rows(connection: Connection, table: Table, limit_us: int, now_us: int) -> None:
@@ -174,7 +175,7 @@ def _return_rows(connection: Connection, table: Table, limit_us: int, now_us: in
         moved = {
             column.name: _moved(row._mapping[column.name], ahead_us, limit_us, now_us) for column in (*past, *plans)
         }
-        connection.execute(update(table).where(*(key == row._mapping[key.name] for key in keys)).values(moved))
+        update_row(connection, table, *(row._mapping[key.name] for key in keys), **moved)
 
 
 def _moved(instant_us: int | None, ahead_us: int, limit_us: int, now_us: int) -> int | None:
@@ -206,8 +207,7 @@ def _return_clocks(context: StoreContext, connection: Connection, limit_us: int)
         if row.state in {"armed", "ended"} and revision.fault is None:
             at_us, searching = revision.next_us(from_us(accounted_us))
             values |= {"searching": int(searching), "state": "ended" if at_us is None else "armed", "next_at": at_us}
-        mine = (_k.tenant_id == row.tenant_id, _k.schedule_id == row.schedule_id)
-        connection.execute(update(tables.schedule_clock).where(*mine).values(values))
+        update_row(connection, tables.schedule_clock, row.tenant_id, row.schedule_id, **values)
 
 
 def describe(found: list[Ahead]) -> str:

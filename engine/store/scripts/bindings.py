@@ -14,7 +14,7 @@ from lodger.engine.core.params import Field, read_fields
 from lodger.engine.store.bulk import QueryMany, insert_absent
 from lodger.engine.store.records import AnyRow
 from lodger.engine.store.schema.scheduling import script_versions, scripts
-from lodger.engine.store.stored_modules import LIBRARY, LIBRARY_START
+from lodger.engine.store.stored_modules import LIBRARY, LIBRARY_START, kind_of
 
 _s = scripts.c
 _v = script_versions.c
@@ -92,10 +92,9 @@ def _find(connection: Connection, tenant_id: str, name: str, version: int | None
 
 
 def _bound(row: AnyRow) -> BoundScript:
-    """Return the script of a row; a library is stored as a script."""
-    kind = LIBRARY if row.kind == "script" and row.start == LIBRARY_START else row.kind
+    """Return the script of a row."""
     fields = read_fields(json.loads(row.fields)) if row.fields else None
-    return BoundScript(row.id, row.version, kind, row.name, fields)
+    return BoundScript(row.id, row.version, kind_of(row.kind, row.start), row.name, fields)
 
 
 _newest = QueryMany(

@@ -26,7 +26,7 @@ from lodger.engine.store.records import AnyRow, Script, ScriptVersion
 from lodger.engine.store.rows import record
 from lodger.engine.store.schema.scheduling import actions, script_versions, scripts
 from lodger.engine.store.scripts.content import Content, ScriptInput, read
-from lodger.engine.store.stored_modules import LIBRARY, LIBRARY_START, authored, used
+from lodger.engine.store.stored_modules import LIBRARY, LIBRARY_START, authored, kind_of, used
 from lodger.engine.store.tenants import tenants
 from lodger.engine.store.tenants.grants import encode
 from lodger.sandbox.limits import Limits
@@ -175,11 +175,6 @@ _with_name = select(
 ).join_from(script_versions, scripts)
 
 
-def _kind(kind: str, start: str) -> str:
-    """Return the kind of a script, given the start of its files; a library is stored as a script without main.js."""
-    return LIBRARY if kind == "script" and start.startswith(LIBRARY_START) else kind
-
-
 def _version(row: AnyRow) -> ScriptVersion:
     """Return the script version of a row."""
     stored = json.loads(row.modules)
@@ -187,7 +182,7 @@ def _version(row: AnyRow) -> ScriptVersion:
         ScriptVersion,
         row,
         modules=authored(stored),
-        kind=_kind(row.kind, row.modules),
+        kind=kind_of(row.kind, row.modules),
         state=_state(row),
         uses=used(stored),
     )
@@ -338,7 +333,7 @@ _latest = select(
 
 def _scripts(rows: Iterable[AnyRow]) -> list[Script]:
     """Return the scripts of rows."""
-    return [record(Script, row, kind=_kind(row.kind, row.start), state=_state(row)) for row in rows]
+    return [record(Script, row, kind=kind_of(row.kind, row.start), state=_state(row)) for row in rows]
 
 
 def suspend(connection: Connection, tenant_id: str, name: str, now_us: int) -> ScriptVersion:
