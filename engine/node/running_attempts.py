@@ -156,7 +156,7 @@ class RunningAttempts:
         now_us, now_s = self._clock.now_us(), self._clock.elapsed_s()
         for claim in claims:
             key = key_of(claim)
-            if self._slots.free > 0:
+            if self._slots.free > 0 or self.over > 0:
                 self._slots.start(key)
             end_s = now_s + min((claim.due_us - now_us) / 1_000_000, MAX_AHEAD_S)
             task = asyncio.create_task(self._attempt(key, claim, end_s), name=f"lodger-attempt-{claim.action_id}")
