@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from lodger.engine.core.access.grants import Grants
+from lodger.engine.core.access.grants import GRANTS, Grants
 from lodger.engine.core.refusal import CallRefused, denied
 from lodger.engine.data.sets.dataset import TableDataset
 from lodger.engine.data.sets.datasets import Datasets
@@ -31,7 +31,7 @@ def require(grants: Grants, call: HostCall, given: dict[str, Any], datasets: Dat
         if not grants.of_function(given["name"]):
             raise missing_grant(f"functions:{given['name'][:61]}")
     elif kind and not grants.any_of(kind):
-        raise missing_grant(kind)
+        raise missing_grant(next(each.form for each in GRANTS if each.form.partition(":")[0] == kind))
 
 
 def require_rows(grants: Grants, name: str, datasets: Datasets, *, write: bool) -> None:

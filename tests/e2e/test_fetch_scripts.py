@@ -159,7 +159,7 @@ def test_what_was_not_granted_ends_as_denied_with_the_line(peer: Peer) -> None:
     ended = run(peer, "export default async () => {\n  await fetch('@@/');\n};", grants=("kv",))
     assert ended.outcome is Outcome.DENIED
     assert ended.error is not None
-    assert (ended.error.line, ended.error.message) == (2, "this run does not have the grant fetch")
+    assert (ended.error.line, ended.error.message) == (2, "this run does not have the grant fetch:HOST")
     ended = run(peer, "await fetch('@@/')", grants=("fetch:api.example.com",))
     assert ended.outcome is Outcome.DENIED
     assert peer.connections == 0
