@@ -76,6 +76,7 @@ def test_what_is_not_there_says_where_it_was_looked_for(ledger: Ledger, tmp_path
          "rule_never_fires", 1),
         (("schedule", "pause", "acme", "nope"), "schedule_unknown", 1),
         (("action", "show", "acme", "nope"), "action_unknown", 1),
+        (("action", "list", "acme", "--limit", "0"), "limit_invalid", 1),
     ],
 )  # fmt: skip
 def test_mistakes_are_told_by_code(ledger: Ledger, arguments: tuple[str, ...], code: str, exit_code: int) -> None:
