@@ -35,9 +35,8 @@ def lodge(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningApi]:
         yield made
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture
 def page(lodge: RunningApi, browser: Browser) -> Iterator[Page]:
-    """A page that is signed in as an administrator."""
     with opened(browser, "Failed to load resource", viewport={"width": 1280, "height": 800}) as made:
         made.on("dialog", lambda dialog: dialog.accept())
         made.goto(lodge.url + str(sign_in.link(lodge.engine)))
