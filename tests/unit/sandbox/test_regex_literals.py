@@ -1,8 +1,8 @@
-"""Search for regular expressions with the flag v: finds them, and nothing else, in any source."""
+"""Search for regular expressions that runtime quickjs executes wrongly: finds them, and nothing else, in any source."""
 
 import pytest
 
-from lodger.sandbox.regex_literals import line_with_flag_v
+from lodger.sandbox.regex_literals import FLAG_V, OLD_CAPTURES, keeps_captures, misread_expression
 
 
 @pytest.mark.parametrize(
@@ -22,7 +22,7 @@ from lodger.sandbox.regex_literals import line_with_flag_v
     ],
 )
 def test_it_is_found_on_its_line(text: str, line: int) -> None:
-    assert line_with_flag_v(text) == line
+    assert misread_expression(text) == (line, FLAG_V)
 
 
 @pytest.mark.parametrize(
@@ -48,4 +48,27 @@ def test_it_is_found_on_its_line(text: str, line: int) -> None:
     ],
 )
 def test_nothing_else_is(text: str) -> None:
-    assert line_with_flag_v(text) is None
+    assert misread_expression(text) is None
+
+
+@pytest.mark.parametrize(
+    "pattern",
+    [
+        "((a)|(b))+", "(?:(a)|b)*", "(?:(a)|b){2}", "(?:(a)|b){1,}", "(?:(a)|b){0,2}", "(?:(a)|b)*?", "(?:(?<x>a)|b)+", "((?:(a)|b)c)*",
+        "(?:((a)(c))|b)+", "(?:[)]|(a))+",
+    ],
+)  # fmt: skip
+def test_a_group_that_keeps_an_earlier_round_is_found(pattern: str) -> None:
+    assert misread_expression(f"\n/{pattern}/g") == (2, OLD_CAPTURES)
+
+
+@pytest.mark.parametrize(
+    "pattern",
+    [
+        "(a|b)+", "(?:a|b)+(c)", "(?:(a)|b)", "(?:(a)|b)?", "(?:(a)|b){1}", "(?:(a)|b){0,1}", "(?:(?:(a)|b)?c)*", "((?:a|b)(c))+",
+        "(a)*|(b)*", r"\((a)|b\)+", "[(](a)|b[)]+", r"(?:(`+)a\1|b)*", r"(?:(?<q>['\"])a\k<q>|b)*", "(?:(?:a)|b)+", "(?:(?=a)|b)+",
+        "((", "))+", "(?:",
+    ],
+)  # fmt: skip
+def test_a_group_that_keeps_nothing_is_not(pattern: str) -> None:
+    assert not keeps_captures(pattern)

@@ -6,7 +6,7 @@ from collections.abc import Callable
 import pytest
 
 from lodger.sandbox.job import ScriptError
-from lodger.sandbox.regex_literals import line_with_flag_v
+from lodger.sandbox.regex_literals import misread_expression
 from lodger.sandbox.source_faults import Outline, explained, faults, idle, no_function
 from lodger.sandbox.source_names import unknown_names
 from lodger.stdlib import standard_modules
@@ -17,7 +17,7 @@ READERS: dict[str, Callable[[str], object]] = {
     "idle": lambda text: idle({"main.js": text}),
     "outline": lambda text: (Outline("export " + text).has_default, Outline("export " + text).is_module),
     "imports": lambda text: Outline(text).imports,
-    "flag v": lambda text: line_with_flag_v("RegExp " + text),
+    "flag v": lambda text: misread_expression("RegExp " + text),
     "standard": lambda text: standard_modules.imported({"main.js": text}),
     "no function": lambda text: no_function({"main.js": "export default x;" + text}),
     "no function in a list": lambda text: no_function({"main.js": f"export {{{text}}};\nexport default main()"}),
