@@ -1,6 +1,7 @@
 """Cache of compiled schedule revisions: recurrence, policies, retries, limits. A revision never changes."""
 
 import json
+import threading
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -121,6 +122,8 @@ class RevisionCache:
         self._settings = settings
         self._compile = compile_schedule or _compile
         self._kept: LRUCache[tuple[str, str, int], Revision] = LRUCache(KEPT)
+        #: Held by changes of the cache: it cannot be iterated while another thread adds to it.
+        self._changing = threading.Lock()
         #: Compiles rules without relative times, which therefore do not depend on the present.
         self._compile_absolute = lru_cache(_KEPT_RULES)(partial(self._compile, now=from_us(0)))
         self._generations: dict[str, int] = {}
@@ -142,8 +145,9 @@ class RevisionCache:
 
     def forget(self, tenant: str) -> None:
         """Drop the cached revisions of a tenant."""
-        for key in [each for each in list(self._kept) if each[0] == tenant]:
-            self._kept.pop(key, None)
+        with self._changing:
+            for key in [each for each in self._kept if each[0] == tenant]:
+                del self._kept[key]
 
     def compile_rules(self, rules: ScheduleRules, anchor: datetime) -> CompiledSchedule:
         """Return the compiled rules, from the cache if possible; ``anchor`` is the start of rules without their own.
@@ -215,8 +219,9 @@ class RevisionCache:
         for row in _rows(connection, absent):
             if (row.tenant_id, row.schedule_id, row.revision) not in absent:
                 continue
-            made = self._kept[row.tenant_id, row.schedule_id, row.revision] = self.read(row)
-            found[row.schedule_id] = made
+            found[row.schedule_id] = made = self.read(row)
+            with self._changing:
+                self._kept[row.tenant_id, row.schedule_id, row.revision] = made
         return found
 
     def read(self, row: AnyRow) -> Revision:
