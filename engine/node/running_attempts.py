@@ -35,8 +35,8 @@ def key_of(claim: Claim) -> Key:
 
 
 class RunningAttempts:
-    """The attempts of this node: they wait until they are due or compute, and hold a slot each; or wait for an answer without one; or
-    have ended and wait to be written.
+    """The attempts of this node: they wait for a slot; hold one each, and wait until they are due or compute; wait for an answer
+    without one; or have ended and wait to be written.
 
     Attributes:
         claiming: a transaction with which a claim may come is being written.

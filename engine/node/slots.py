@@ -1,6 +1,6 @@
 """The slots of a node: for computing. An attempt that waits for an answer holds none, and takes one when the answer comes.
 
-Answers come before new starts, and tenants take turns.
+Attempts that wait for a slot come before new claims, and tenants take turns.
 """
 
 import asyncio
@@ -29,7 +29,7 @@ class Slots:
 
     @property
     def free(self) -> int:
-        """How many attempts may start: none while an answer waits for a slot."""
+        """How many attempts may start: none while another one waits for a slot."""
         return self._number() - len(self._holders) - sum(map(len, self._queues.values()))
 
     @property
@@ -47,7 +47,7 @@ class Slots:
         return holder in self._holders
 
     def memory_bytes(self, holder: object) -> int | None:
-        """Return the measured memory of an attempt that waits; None for one that holds a slot."""
+        """Return the measured memory of an attempt that waits for an answer; None for one that computes, or is yet to begin."""
         return self._asleep.get(holder)
 
     def start(self, holder: object) -> None:
@@ -101,7 +101,7 @@ class Slots:
         self._freed()
 
     def hand_on(self) -> None:
-        """Allot free slots to the answers that wait, of each tenant one in turn."""
+        """Allot free slots to the attempts that wait for one, of each tenant one in turn."""
         while self._queues and len(self._holders) < self._number():
             tenant, queue = self._queues.popitem(last=False)
             holder, turn = queue.popleft()

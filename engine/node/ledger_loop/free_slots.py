@@ -111,8 +111,10 @@ class FreeSlots(Part):
 
     def _room(self, turn: Turn) -> Room | None:
         """Return the room for claims in a transaction; None for none."""
+        if not self._may_claim(turn.lease):
+            return None
         room = self._attempts.room()
-        if not self._may_claim(turn.lease) or room.slots <= 0:
+        if room.slots <= 0:
             return None
         if self.outlook.behind_s is None:
             return room
