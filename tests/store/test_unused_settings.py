@@ -29,6 +29,16 @@ def test_a_limit_above_the_tenants_is_refused_with_the_tenants(tmp_path: Path) -
         assert edited.limits["cpu_ms"] == 500, "what was right when it was stored bars no other edit"
 
 
+@pytest.mark.parametrize("limits", ["cpu_ms", ["cpu_ms"], 500])
+def test_limits_of_a_step_that_are_no_object_are_refused(tmp_path: Path, limits: object) -> None:
+    with Engine.open(tmp_path / "ledger.db") as engine:
+        engine.tenants.create("acme")
+        engine.scripts.put("acme", "job", "return 1")
+        with pytest.raises(InputError) as refused:
+            engine.schedules.create("acme", "s", script=[{"script": "job", "limits": limits}], rules="every 60s")
+        assert refused.value.code == "steps_invalid"
+
+
 def test_a_misspelt_variable_is_told_with_the_nearest_setting(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:

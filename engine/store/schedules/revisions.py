@@ -74,7 +74,8 @@ def steps_of(wish: Any, params: Json, bound: Callable[[str, int | None], BoundSc
     for each in given:
         step = _as_object(each)
         unknown = sorted(set(step) - {"script", "limits", "version"})
-        if unknown or not isinstance(step.get("script"), str):
+        well_typed = isinstance(step.get("script"), str) and isinstance(step.get("limits") or {}, Mapping)
+        if unknown or not well_typed:
             raise InputError("steps_invalid", step=each)
         version = pinned_version(step.get("version"))
         script = bound(step["script"], version)
