@@ -240,6 +240,8 @@ def test_the_editor_colours_and_underlines_what_nothing_declares_and_reads_types
     page.goto(f"{lodge.url}/t/acme/new-script")
     page.wait_for_selector("[data-ready]")
     field = page.locator(CODE)
+    field.fill("// Named.\nexport default async function main(ctx) { ctx.kv.gett('x'); }")
+    expect(page.locator(".cm-lintRange-warning")).to_have_text(["gett"])
     field.fill("export default ({ kv }) => { const shop = 1; kv.gett('x'); return total + shop; };")
     expect(page.locator(".cm-lintRange-warning")).to_have_text(["gett", "total"])
     words = page.locator(f"{CODE} .cm-line span")

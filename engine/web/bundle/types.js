@@ -4,16 +4,17 @@ import ts from "typescript";
 const SETTINGS = { allowJs: true, checkJs: true, strictNullChecks: true, noEmit: true, allowImportingTsExtensions: true, moduleDetection: ts.ModuleDetectionKind.Force, target: ts.ScriptTarget.ESNext, module: ts.ModuleKind.ESNext, types: [] };
 // Of JavaScript, members that a type does not have; names and modules that are not there are told by the check of the sandbox.
 const TOLD = new Set([2339, 2551]), CHECKED = new Set([2304, 2305, 2307, 2552, 2580, 2792, 2794]);
-const TYPED = "script(";
+const TYPED = " script(";
 let files = new Map();
 
 // A file as the compiler reads it: the function that a run calls stands in a call of `script`, so that its arguments have their types.
 function read(name, text, called) {
   const functions = called ? ts.createSourceFile(name, text, ts.ScriptTarget.ESNext).statements : [];
-  const found = functions.map((each) => (ts.isExportAssignment(each) ? each.expression : each.modifiers?.find((one) => one.kind === ts.SyntaxKind.DefaultKeyword) && each))
+  const wordOf = (each) => each.modifiers?.find((one) => one.kind === ts.SyntaxKind.DefaultKeyword);
+  const found = functions.map((each) => (ts.isExportAssignment(each) ? each.expression : wordOf(each) && each))
     .find((each) => each && (ts.isArrowFunction(each) || ts.isFunctionExpression(each) || ts.isFunctionDeclaration(each)));
   if (!found) return { text, to: (at) => at, from: (at) => at };
-  const start = /^(?:export\s+default\s)?\s*/.exec(text.slice(found.pos))[0].length + found.pos;
+  const start = wordOf(found)?.end ?? found.pos; // after `default`
   return {
     text: `${text.slice(0, start)}${TYPED}${text.slice(start, found.end)})${text.slice(found.end)}`,
     to: (at) => at + (at >= start ? TYPED.length : 0) + (at > found.end ? 1 : 0),
