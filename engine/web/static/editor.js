@@ -107,7 +107,10 @@ let problems = [];
 // The worker with the language service; it takes a second to start, and the pages do without it.
 const worker = cm && area?.dataset.types ? new Worker(area.dataset.types) : null, asked = [];
 const declared = worker && fetch(area.dataset.declarations).then((answer) => answer.text());
-worker?.addEventListener("message", ({ data }) => asked[data.number](data.found));
+worker?.addEventListener("message", ({ data }) => {
+  asked[data.number](data.found);
+  delete asked[data.number];
+});
 async function ask(question, file, at = 0, entry = undefined) {
   if (!worker) return null;
   const texts = { "/lodger.d.ts": await declared, "/platform.d.ts": area.dataset.platform, ...Object.fromEntries(sources().map(([name, text]) => [`/${name}`, text])) };
