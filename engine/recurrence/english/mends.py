@@ -111,11 +111,10 @@ def refused(text: str, unread: Unread) -> RuleInvalid:
     if not texts and not unread.example:
         texts = list(_accepted(unread.instead, _MAX_NAMED))
     texts = texts or list(_accepted(_respelt(text), 1))
+    if not texts and unread.example:
+        texts, code = list(_accepted(unread.instead, 2)), "english_unclear.example"
     if texts:
         return RuleInvalid(code, what=what, texts=_quoted(texts), index=unread.place)
-    texts = list(_accepted(unread.instead, 2))
-    if texts:
-        return RuleInvalid("english_unclear.example", what=what, texts=_quoted(texts), index=unread.place)
     return RuleInvalid("english_unclear.hint", what=what, index=unread.place)
 
 
