@@ -15,6 +15,7 @@ import sys
 import tempfile
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from fnmatch import fnmatchcase
 from functools import partial
 from importlib.metadata import version
 from importlib.resources import files
@@ -111,7 +112,7 @@ def library_files() -> list[str]:
     """Return the names of the files in the order of evaluation, relative to stdlib/js. Raises RealmUnavailable."""
     folder = files("lodger.stdlib") / "js"
     _check_packages()
-    return [*GLOBALS, *sorted(each.name for each in folder.iterdir() if each.name.startswith("cap-"))]
+    return [*GLOBALS, *sorted(each.name for each in folder.iterdir() if fnmatchcase(each.name, "cap-*.js"))]
 
 
 def _check_packages() -> None:
