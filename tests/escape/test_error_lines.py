@@ -87,5 +87,4 @@ async def test_lines(module: bool) -> None:
             line = next(n for n, text in enumerate(source.split("\n"), 1) if "HERE" in text)
             if report.error.line != line or f"main.js:{line}:" not in report.error.stack.split("\n")[0]:
                 wrong.append((report.error.message + "\n" + source, report.error.line, line))
-    wrong = wrong
     assert not wrong

@@ -127,7 +127,7 @@ async def test_without_the_filter_the_other_walls_hold(canaries: Canaries) -> No
     async with started(probe_pool(["seccomp"], size=3)) as pool:
         if missing := [wall for wall, stands in pool.walls.items() if not stands and wall != "seccomp"]:
             pytest.skip(f"this host does not raise {', '.join(missing)}")
-        assert (await wrong_results(pool, canaries, [attack for attack in ATTACKS if attack.bare], bare=True)) == {}
+        assert await wrong_results(pool, canaries, [attack for attack in ATTACKS if attack.bare], bare=True) == {}
 
 
 def test_the_table_is_whole() -> None:

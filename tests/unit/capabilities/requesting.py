@@ -28,6 +28,7 @@ class RequestBench:
         self.way = WayOut(opened(*peers).model_copy(update=settings))
         self.requests: list[Request] = []
         self.value, self.hosts = VALUE, [self.peer.url("")]
+        self.reach = [f"fetch:{peer.url('')}" for peer in peers]
         self.asked_for: list[set[str]] = []
 
     def attempt(
@@ -39,12 +40,12 @@ class RequestBench:
         claim: Any = None,
         **state: Any,
     ) -> Attempt:
-        """Return an attempt with these grants, and that to fetch from the peers."""
+        """Return an attempt with these grants and those of ``reach``, at first to fetch from all peers."""
 
         async def known() -> dict[str, Answer]:
             return kept or {}
 
-        granted = {"grants": parse([*(f"fetch:{peer.url('')}" for peer in self.peers), *grants])} | (claim or {})
+        granted = {"grants": parse([*self.reach, *grants])} | (claim or {})
         fetch_state = FetchState(tenant, ACTION, 0, self.send, known, **state)
         return self.shop.attempt(
             tenant, claim=granted, fetch_state=fetch_state, budgets=budgets or {}, read_secrets=self.opens

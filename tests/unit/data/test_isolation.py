@@ -127,7 +127,7 @@ async def questions(shop: Shop, asker: Asker, many: int) -> int:
 async def test_ten_thousand_questions_see_nothing_foreign(shop: Shop, seed: int) -> None:
     asker = Asker(seed)
     await settle_in(shop, asker)
-    assert (await questions(shop, asker, QUESTIONS[shop.dialect])) == 0
+    assert await questions(shop, asker, QUESTIONS[shop.dialect]) == 0
 
 
 @pytest.mark.parametrize("seed", SEEDS)
@@ -137,7 +137,7 @@ async def test_without_the_predicate_the_same_questions_leak(
     asker = Asker(seed)
     await settle_in(bare, asker)
     monkeypatch.setattr(Scope, "predicate", lambda *_: sa.true())
-    assert (await questions(bare, asker, LEAKS_WITHIN)) > 0
+    assert await questions(bare, asker, LEAKS_WITHIN) > 0
 
 
 @pytest.mark.timeout(3000 if WHOLE else 120)
