@@ -1,7 +1,9 @@
-"""Real engine processes on one ledger: racing, and killed in the middle of an attempt."""
+"""Real engine processes on one ledger: racing, killed in the middle, started again."""
 
+import random
 import signal
 
+import pytest
 from tests.chaos import processes
 from tests.chaos.processes import Start, add_ready_actions, check_done_once, counts, states, until
 
@@ -40,3 +42,19 @@ def test_a_process_killed_in_the_middle_of_an_attempt_the_slot_runs_again_after_
     outcomes = [attempt.outcome for attempt in engine.actions.attempts(None, asked.id)]
     assert outcomes == [Outcome.WORKER_LOST, Outcome.OK]
     check_done_once(engine, 1)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", ["sqlite"], indirect=True)  # on PostgreSQL: tests/chaos/test_havoc.py
+def test_processes_are_killed_at_random_and_started_again(engine: Engine, start: Start) -> None:
+    chance = random.Random(7)
+    living = [start("a", "mortal"), start("b", "mortal")]
+    add_ready_actions(engine, 150)
+    for number in (1, 2):
+        until(lambda number=number: states(engine).get("done", 0) >= 40 * number, 60)  # type: ignore[misc]  # bound now
+        victim = living.pop(chance.randrange(len(living)))
+        victim.kill()
+        victim.wait()
+        living.append(start(f"again-{number}", "mortal"))
+    until(lambda: states(engine) == {"done": 150}, 60)
+    check_done_once(engine, 150)
