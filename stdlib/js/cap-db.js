@@ -88,13 +88,11 @@ class Rows {
   async distinct(column, filter, given) {
     checked("distinct", given, []);
     if (typeof column !== "string") throw new TypeError("distinct takes the name of a column");
-    let lists;
     try {
       const groups = await this.aggregate(filter, { groupBy: column });
       return groups.map((group) => group.group[column]);
     } catch (error) {
       if (error.code !== "not_comparable") throw error;
-      lists = error;
     }
     // The elements of lists, which are read.
     const path = column.split(".");
@@ -104,7 +102,7 @@ class Rows {
       for (const name of path) held = held.flat().map((value) => member(value, name)).filter((value) => value !== null);
       for (const value of held.length > 0 ? held.flat() : [null]) {
         const rank = RANKS.indexOf(value === null ? "null" : value instanceof Instant ? "instant" : typeof value);
-        if (rank < 0) throw lists;
+        if (rank < 0) throw new TypeError(`distinct cannot compare the elements of ${column}, which are lists or objects: read the rows with each`);
         const key = RANKS[rank] === "instant" ? value.epochNanoseconds : value;
         found.set(rank + " " + key, [rank, key, value]);
       }
@@ -128,6 +126,8 @@ class Rows {
   }
 
   async aggregate(filter, wanted) {
+    const given = wanted === undefined && MEASURES.find((name) => Object.hasOwn(filter ?? {}, name));
+    if (given) throw new TypeError(`aggregate takes a filter before ${given}: aggregate({}, { ${given}: … }); for a filter by a field named ${given} write {} after it`);
     return decode(await this.#ask("aggregate", checked("aggregate", wanted, MEASURES), encodeFilter(filter)));
   }
 

@@ -523,6 +523,20 @@ def test_options_that_no_call_has_are_refused_with_the_right_name(stocked: Shop)
         assert words in str(reported["message"]), (call, reported)
 
 
+def test_what_to_group_by_in_the_place_of_the_filter_is_refused(stocked: Shop) -> None:
+    said = refusals(
+        stocked,
+        {
+            "groupBy": "db.things.aggregate({ groupBy: 'state' })",
+            "sum": "db.things.aggregate({ state: 'new', sum: ['items'] })",
+            "field": "db.things.aggregate({ sum: 5 }, {})",
+        },
+    )
+    for name in ("groupBy", "sum"):
+        assert f"aggregate({{}}, {{ {name}: … }})" in str(said[name]["message"])
+    assert said["field"] == {"is": [{"count": 0}]}
+
+
 def test_known_options_and_none_are_taken(stocked: Shop) -> None:
     attempt = stocked.attempt(budgets={"rows_written": 2000})
     for start in (0, 500, 1000):

@@ -81,7 +81,7 @@ def test_a_tenant_a_page_and_a_run_are_found_by_the_keyboard(lodge: RunningApi, 
     page.keyboard.press("Escape")
     expect(page.locator("#find")).to_be_hidden()
     page.keyboard.press("/")
-    page.keyboard.type(asked.id)
+    page.keyboard.insert_text(asked.id)
     expect(page.locator("#find li a")).to_have_count(1)
     page.keyboard.press("Enter")
     page.wait_for_url(f"**/t/acme/actions/{asked.id}")

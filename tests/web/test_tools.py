@@ -231,7 +231,22 @@ def test_the_editor_knows_the_tables_and_functions_of_the_platform(lodge: Runnin
     expect(listed).not_to_contain_text("hidden")
     keyboard.type("scor(7); const c = crm.score(7);")
     keyboard.press("Escape")
-    expect(page.locator(".cm-lintRange")).to_have_text("scor")
+    expect(page.locator(".cm-lintRange")).to_have_text(["scor"])
+
+
+@pytest.mark.parametrize("missing", ["**/types.js*", "**/lodger.d.ts*"])
+def test_the_editor_says_that_it_knows_no_types_and_goes_on(
+    lodge: RunningApi, browser: Browser, expect: Any, missing: str
+) -> None:
+    with opened(browser, "Applying inline style", "Failed to load resource") as page:
+        page.goto(lodge.url + str(sign_in.link(lodge.engine)))
+        page.route(missing, lambda route: route.fulfill(status=503))
+        page.goto(f"{lodge.url}/t/acme/new-script")
+        expect(page.locator(".status small")).to_contain_text("The types could not be loaded")
+        page.locator(CODE).fill("export default ({ kv }) => nope;")
+        page.keyboard.press("Control+Space")
+        expect(page.locator(".cm-lintRange")).to_have_text(["nope"])
+        expect(page.locator("[data-ready]")).to_have_count(1)
 
 
 def test_the_editor_colours_and_underlines_what_nothing_declares_and_reads_types_and_json(

@@ -105,16 +105,26 @@ const sources = () => [...area.querySelectorAll("textarea[data-module]")].map((e
 let problems = [];
 
 // The worker with the language service; it takes a second to start, and the pages do without it.
-const worker = cm && area?.dataset.types ? new Worker(area.dataset.types) : null, asked = [];
-const declared = worker && fetch(area.dataset.declarations).then((answer) => answer.text());
+let worker = cm && area?.dataset.types ? new Worker(area.dataset.types) : null;
+const asked = [], declared = worker && fetch(area.dataset.declarations).then((answer) => (answer.ok ? answer.text() : Promise.reject())).catch(withoutTypes);
 worker?.addEventListener("message", ({ data }) => {
   asked[data.number](data.found);
   delete asked[data.number];
 });
+worker?.addEventListener("error", withoutTypes);
 async function ask(question, file, at = 0, entry = undefined) {
+  const types = await declared;
   if (!worker) return null;
-  const texts = { "/lodger.d.ts": await declared, "/platform.d.ts": area.dataset.platform, ...Object.fromEntries(sources().map(([name, text]) => [`/${name}`, text])) };
+  const texts = { "/lodger.d.ts": types, "/platform.d.ts": area.dataset.platform, ...Object.fromEntries(sources().map(([name, text]) => [`/${name}`, text])) };
   return new Promise((answer) => worker.postMessage({ number: asked.push(answer) - 1, ask: question, name: `/${file}`, at, entry, texts, called: `/${sources()[0][0]}` }));
+}
+
+// The worker or the declarations could not be loaded, or the worker has failed.
+function withoutTypes() {
+  worker?.terminate();
+  worker = null;
+  asked.forEach((answer) => answer(null));
+  area.querySelector(".status small").textContent = t`The types could not be loaded: nothing is completed or explained. Load the page again.`;
 }
 
 async function complete(file, { state, pos, explicit }) {
