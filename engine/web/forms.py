@@ -32,8 +32,8 @@ PARTS = {
     "actions.backfill": "backfill.html", "actions.backfill_preview": "backfill.html", "schedules.preview": "slots.html",
     "schedules.what_if": "what_if.html", "scripts.check": "checked.html", "scripts.dry_run": "dry_run.html",
 }  # fmt: skip
-#: Most fields of a form: a tenant has some fifty limits.
-MAX_FIELDS = 300
+#: Most fields of a form: a script has at most 500 files, each a field, and a tenant some fifty limits.
+MAX_FIELDS = 600
 #: What the names of the fields of a script's modules begin with.
 MODULE = "module:"
 _OF_THE_FORM = {b"content-type", b"content-length", b"accept"}

@@ -104,6 +104,10 @@ def test_changes_are_made_without_a_script(browser: Browser, lodge: RunningApi) 
     browser.agrees(browser.sends(browser.open("/t/acme/scripts/two%20words"), "PUT", **two))
     stored = engine.scripts.get("acme", "two words")
     assert (stored.version, list(stored.modules)) == (2, ["main.js", "n.js"])
+    many = {f"module:m{number}.js": f"export const n = {number};" for number in range(498)}
+    answer = browser.agrees(browser.sends(browser.open("/t/acme/scripts/two%20words"), "PUT", **two | many))
+    assert answer.is_redirect, re.findall("<h1>.*?</p>", answer.text, re.DOTALL)
+    assert len(engine.scripts.get("acme", "two words").modules) == 500
     # Only changed fields of an edit are sent, numbers as numbers.
     engine.schedules.edit("acme", "s", missed="all")
     page = browser.open("/t/acme/operations/schedules.edit?schedule=s")
