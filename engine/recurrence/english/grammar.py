@@ -31,10 +31,10 @@ from lodger.engine.recurrence.calendar.civil import DAY_S
 from lodger.engine.recurrence.calendar.zones import known_zone, zone_names
 from lodger.engine.recurrence.duration import UNITS as LENGTHS
 from lodger.engine.recurrence.english.meaning import in_quarter, meant, series_text
-from lodger.engine.recurrence.english.phrase import HOUR_S, WORKDAYS, Date, Days, Phrase
+from lodger.engine.recurrence.english.phrase import HOUR_S, WEEKEND, WORKDAYS, Date, Days, Phrase
 from lodger.engine.recurrence.english.vocabulary import UNITS, WORDS, Token, Unread, tokens
 from lodger.engine.recurrence.english.words import counted
-from lodger.engine.recurrence.words import MONTHS, WEEKDAYS, clock, joined, ordinal
+from lodger.engine.recurrence.words import MONTHS, WEEKDAYS, clock, joined, listed, ordinal
 
 _END = Token("end", "", "", 0, 0)
 _ALL = (Days(),)
@@ -91,6 +91,7 @@ class Draft:
     last: Date | None = None
     but: list[Days] = field(default_factory=list)
     but_range: bool = False
+    dated: bool = False
     last_kind: str = ""
 
     def complete(self) -> bool:
@@ -106,6 +107,7 @@ class _Grammar:
         self.drafts = [Draft()]
         self.zone: str | None = None
         self.excepting = False
+        self.stepping = False
 
     # Tokens
 
@@ -209,13 +211,14 @@ class _Grammar:
 
     def _bare_number(self, token: Token) -> Unread:
         """Return the error of a number without a unit."""
-        texts = f"at {token.text}", f"on the {ordinal(token.value)} of the month"
-        follows = self.peek(1).kind in _AFTER_BARE
         if self.peek(1).kind == "unit":
             return self.unread("every is missing before a step", token, f"every {token.text}")
-        return self.unread(
-            f"{token.text} may be a time or a day: at is missing before it", token, *(texts if follows else ())
-        )
+        texts = [f"at {token.text}", f"on the {ordinal(token.value)} of the month"] * (self.peek(1).kind in _AFTER_BARE)
+        before = (each for each in reversed(self.left[: self.at]) if each.kind not in ("number", "and", ","))
+        month = next(before, _END)
+        if month.kind == "month" and self.peek(-1).kind in ("and", ","):  # "January 1 and 15"
+            texts.insert(0, f"{MONTHS[month.value]} {token.text}")
+        return self.unread(f"{token.text} may be a time or a day: at is missing before it", token, *texts)
 
     def add(self, kind: str, first: int, strong: bool = False) -> Draft:
         """Add a part to its clause: the present one, or the next when the kind comes again."""
@@ -257,6 +260,10 @@ class _Grammar:
         self.next()
         if self.peek(-1).text == "all" and self.peek().text == "day":
             raise self.unexpected("days", "days")
+        if self._month_range():
+            self.at = first
+            self.days(strong, first)
+            return
         if self.kinds("unit"):
             self.unit(1, strong, first)
         elif self.take("other"):
@@ -354,7 +361,9 @@ class _Grammar:
     def _every_other_weekday(self, strong: bool, first: int) -> None:
         """Read the weekdays of a step of two weeks, such as ``every other Monday``."""
         begin = self.at
+        self.stepping = True
         found = self.day_list()
+        self.stepping = False
         draft = self.add("step", first, strong or "days" in self.drafts[-1].parts)
         draft.step, draft.unit = (2, "week"), "week"
         draft.days += found
@@ -417,6 +426,16 @@ class _Grammar:
             prior, place, either = found[-1], self.peek(), self.peek(-1)
             before = self.left[self.at - 2] if self.peek(-1).kind in ("and", ",") else self.peek(-1)
             more = self.day()
+            alone = more == [Days(month_days=more[0].month_days)] and place.kind in ("the", "nth")
+            if prior.weekdays and prior.month_days and alone:
+                name, number = (
+                    listed(prior.weekdays, WEEKDAYS),
+                    joined([f"the {counted(n)}" for n in more[0].month_days]),
+                )
+                texts = f"on {name} {number}", f"on {number} of the month"
+                raise self.unread(
+                    "the day may be of each weekday or of the month", (place.place, self.peek(-1).end), *texts
+                )
             if (
                 prior.weekdays
                 and not prior.month_days
@@ -427,8 +446,8 @@ class _Grammar:
                 raise self.unread("a weekday and a day of the month stand together", place)
             date = prior.date
             if date and not date.year and self.peek(-1).kind == "nth" and more == [Days(month_days=more[0].month_days)]:
-                number, name = ordinal(more[0].month_days[0]), MONTHS[date.month]
-                texts = f"{name} {number}", f"on the {number} of the month"
+                numbers, name = [ordinal(each) for each in more[0].month_days], MONTHS[date.month]
+                texts = joined([f"{name} {each}" for each in numbers]), f"on the {joined(numbers)} of the month"
                 raise self.unread("the day may be of this month or of each", (place.place, self.peek(-1).end), *texts)
             if either.text == "or" and more[0].month_days == (-1,) and prior.month_days[-1:] > (28,):
                 what = "the day or the last day may be both days or the earlier one"
@@ -459,6 +478,8 @@ class _Grammar:
             ahead += 1
         if self.peek(ahead).kind == "every":
             after = self.peek(ahead + 1)
+            if self.stepping or self.drafts[-1].step[0] > 1:
+                return False  # "every 2 weeks on Monday and every Thursday": the step is not theirs
             return after.kind in ("weekday", "days") or self._is_date(ahead + 1)
         return self._is_day(ahead)
 
@@ -469,6 +490,7 @@ class _Grammar:
         return (
             at.kind in ("weekday", "days", "nth", "last", "date", "slashed")
             or self._is_date(ahead)
+            or self._month_range(ahead) > 0
             or (at.value == "day" and after.kind == "number")
             or (at.kind == "business" and after.value == "day")
         )
@@ -482,6 +504,40 @@ class _Grammar:
             kinds[0] == "month" and kinds[1] in ("number", "nth") and self.peek(ahead + 2).kind not in ("past", "clock")
         )
 
+    def _month_range(self, ahead: int = 0) -> int:
+        """Number of tokens that are a range of days of one month: ``March 1 to 5``, ``1-5 March``; 0 for any other."""
+        leads = self.peek(ahead).kind == "month"
+        number = ahead + leads
+        last = number + 2 + (self.peek(number + 2).kind == "the")
+        kinds = self.peek(number).kind, self.peek(last).kind
+        if self.peek(number + 1).kind != "to" or not {*kinds} <= {"number", "nth"}:
+            return 0
+        after = last + 1 + (self.peek(last + 1).kind == "of")
+        month = self.peek(after).kind == "month"
+        if leads:
+            return 0 if month or self.peek(after).kind in ("unit", "ampm", "clock", "past") else last + 1 - ahead
+        # Two ordinals are days of the month, which may have months as well.
+        return after + 1 - ahead if month and kinds != ("nth", "nth") else 0
+
+    def _days_of_month_range(self, size: int) -> list[Days]:
+        """Read a range of days of one month: those of each year, or dates of the year that is named."""
+        begin = self.at
+        self.at += size
+        read = self.left[begin : self.at]
+        month = next(each.value for each in read if each.kind == "month")
+        first, last = (each.value for each in read if each.kind in ("number", "nth"))
+        comma = self.kinds(",", "number")
+        year = self.peek(comma).value if self._is_year(comma) else None
+        self.at += 0 if year is None else comma + 1
+        for day in (first, last):
+            self._real(Date(year, month, day), begin)
+        if first >= last:
+            raise self.unread("the range goes backwards", self.since(begin))
+        if year is not None:
+            return [Days(date=Date(year, month, each)) for each in range(first, last + 1)]
+        self.drafts[-1].dated = True
+        return [Days(month_days=tuple(range(first, last + 1)), months=1 << month)]
+
     def _is_year(self, ahead: int) -> bool:
         """Whether a following token is a year."""
         return self.peek(ahead).kind == "number" and 1000 <= self.peek(ahead).value <= 9999
@@ -493,6 +549,8 @@ class _Grammar:
         token = self.peek()
         if token.kind == "slashed":
             raise self._slashed()
+        if size := self._month_range():
+            return self._days_of_month_range(size)
         if self._is_date():
             return [self._date_or_months()]
         if token.kind == "weekday":
@@ -547,12 +605,27 @@ class _Grammar:
             if again & bits:
                 break
             self.at += 1 + (self.peek(1).kind == "and")
+            last_begin = self.at
             if place.kind == "days":
                 self.next()
                 bits |= again
-            else:
-                bits |= self._weekday()[0].weekdays
+                continue
+            day = self._weekday()[0]
+            if day != Days(day.weekdays):
+                raise self._shared_day(begin, last_begin, day)
+            bits |= day.weekdays
         return [Days(bits)]
+
+    def _shared_day(self, begin: int, last: int, day: Days) -> Unread:
+        """Return the error of weekdays and one with a day of its own, which may be said of each: ``Saturday and Sunday the 1st``."""
+        place, end = self.since(begin)
+        names = [self.text[each.place : each.end] for each in self.left[begin : self.at] if each.kind == "weekday"]
+        texts = [
+            f"{self.text[self.left[last].place : end]}, {self.text[place : self.left[last - 1].place].rstrip(' ,')}"
+        ]
+        if day.month_days and not any(each.kind == "to" for each in self.left[begin : self.at]):
+            texts.insert(0, " and on ".join(f"{name} the {ordinal(day.month_days[0])}" for name in names))
+        return self.unread("the day may be of each weekday or of the last one", (place, end), *texts)
 
     def _weekdays_of(self, days: list[Days]) -> list[Days]:
         """Read the month after ``every Friday``, as in ``of March``; ``of the month`` adds nothing."""
@@ -667,7 +740,9 @@ class _Grammar:
             return self._nth_weekdays(numbers, places, breaks, begin)
         if after.value == "day":
             self.next()
-        elif self.excepting and not (self._of_month(0) or self.kinds("month") or self.peek().kind in ("of", "in")):
+        elif self.excepting and not (
+            self.kinds("month") or (self.peek().kind in ("of", "in") and not self._of("month"))
+        ):
             self._excepted_weekdays(numbers, begin)
         if numbers[-1] == -1 and after.value != "day" and not self._of_month(0):
             raise self.unread("what the last one is of is not said", self.peek(-1), "last day")
@@ -694,16 +769,20 @@ class _Grammar:
         weekdays = 0
         for each in self.drafts[-1].days:
             weekdays |= 0 if each.month_days or each.nth else each.weekdays
-        if not (weekdays.bit_count() == 1 or weekdays == WORKDAYS) or not all(abs(each) <= 5 for each in numbers):
+        single = weekdays.bit_count() == 1
+        if not (single or weekdays in (WORKDAYS, WEEKEND)) or not all(abs(each) <= 5 for each in numbers):
             return
-        name = "weekday" if weekdays == WORKDAYS else WEEKDAYS[weekdays.bit_length() - 1]
+        name = WEEKDAYS[weekdays.bit_length() - 1] if single else "weekday" if weekdays == WORKDAYS else "weekend"
         said = joined([counted(each) for each in numbers])
+        days = joined([f"day {each}" if each > 0 else f"the {counted(each)} day" for each in numbers])
         if self.peek().text in ("one", "ones"):
             self.next()
+        self.at += self._of("month")
+        begin -= self.left[begin - 1].kind in ("the", "every")
+        texts = f"the {said} {name}", f"{days} of the month"
         raise self.unread(
-            f"the {said} may be a {name} or a day of the month", self.since(begin),
-            f"{said} {name}", f"{said}{' day' * (numbers[-1] < 0)} of the month",
-        )  # fmt: skip
+            f"the {said} may be a {name} or a day of the month", self.since(begin), *texts[weekdays == WEEKEND :]
+        )
 
     def _nth_weekdays(self, numbers: list[int], places: list[Token], breaks: list[int], begin: int) -> list[Days]:
         """Return the days for ordinals before weekdays, such as ``first and third Monday``."""
@@ -812,6 +891,8 @@ class _Grammar:
         else:
             self.take("of")
             day, month = token, self.next().value
+        if token.kind == "month" and day.kind not in ("number", "nth"):
+            raise self.unread("the day is not said", token, f"1 {MONTHS[token.value]}")
         if day.kind not in ("number", "nth") or not isinstance(month, int):
             self.at = begin
             raise self.unexpected("a date such as 2027-12-25", "2027-12-25")
@@ -921,7 +1002,13 @@ class _Grammar:
                 half, end = self.next().value, self.peek(-1).end
             minutes = self.peek()
             follows = minutes.kind == "number" and self.peek(1).kind not in ("unit", "month")
-            if follows and not half and hour < 24 and 10 <= minutes.value <= 59:
+            if (
+                follows
+                and not half
+                and hour < 24
+                and minutes.value <= 59
+                and (minutes.value >= 10 or len(minutes.text) == 2)
+            ):
                 what = "hours and minutes have a colon between them"
                 raise self.unread(what, (place, minutes.end), f"{hour:02d}:{minutes.value:02d}")
         else:
@@ -1030,7 +1117,7 @@ class _Grammar:
         of_24 = said or any(each.fixed and each.hour != 12 for each in found)
         for before, each in pairwise(found):
             if not of_24 and each.second_of_day() < before.second_of_day():
-                texts = (f"{hour:02d}:{each.minute:02d}" for hour in (each.hour + 12, each.hour))
+                texts = [f"{hour:02d}:{each.minute:02d}" for hour in (each.hour + 12, each.hour)]
                 raise self.unread("the hours may be before or after noon", (each.place, each.end), *texts)
         for place in range(len(found) - 1, -1, -1):
             each = found[place]
@@ -1040,10 +1127,14 @@ class _Grammar:
             half = next((after.half for after in following if after.half), "")
             span = each.place, each.end
             if not half:
-                ways = [each.hour + 12, each.hour] if each.hour < 12 else [12]
-                raise self.unread(
-                    "am or pm is not said for each time", span, *(f"{hour:02d}:{each.minute:02d}" for hour in ways)
-                )
+                later, minute = f"{each.hour + 12}:{each.minute:02d}", f"{each.minute:02d}"
+                if each.hour < 10:
+                    texts = [later, f"{each.hour:02d}:{minute}"]  # one of 24 hours
+                elif each.hour < 12:
+                    texts = [f"{each.hour}:{minute}am", later]
+                else:
+                    texts = [f"12:{minute}pm", f"12:{minute}am"]
+                raise self.unread("am or pm is not said for each time", span, *texts)
             each.half = half
             if each.second_of_day() >= following[0].second_of_day():
                 written = self.text[each.place : each.end]
@@ -1112,7 +1203,9 @@ class _Grammar:
     def window(self, strong: bool, first: int) -> None:
         """Read ``from 9 to 17``: bounds of an interval in each day; with dates, months or days the other meanings of *from*."""
         from_ = self.take("from")
-        if self._is_time(0, bare=True) and not self._is_date():
+        if self._month_range():
+            self.days(strong, first)
+        elif self._is_time(0, bare=True) and not self._is_date():
             self._times_between(strong, first)
         elif self._is_date() or self.peek().kind in ("slashed", "date") or (self.kinds("weekday", ",")):
             begins = self._starting(first)
@@ -1121,6 +1214,11 @@ class _Grammar:
                 self.add("last", self.at - 1)
                 if not (begins.year or ends.year):
                     raise self._range_of(begins, ends, self.since(first), "")
+        elif self.kinds("month") and self.peek(1).kind != "to" and not self._is_year(1):
+            name = MONTHS[self.next().value]
+            raise self.unread(
+                "the last month of a range is not said", self.since(first), f"starting 1 {name}", f"in {name}"
+            )
         elif self.kinds("month"):
             self.months_of(strong, first)
         elif from_ and self.kinds("weekday") and not self.kinds("weekday", "to"):
@@ -1227,6 +1325,11 @@ class _Grammar:
             text = f"on the {ordinal(day.month_days[-1])} to the {ordinal(date.day)} of {MONTHS[date.month]}"
             raise self.unread("the month of a range of days comes after it", (place, self.since(first)[1]), text)
         self.add("last", first).last = date
+        place, at = self.peek(-1).end, self.kinds("at")
+        if {"times", "interval"} & set(draft.parts) and self._is_time(at, bare=bool(at)):
+            self.take("at")
+            end = self.time().end
+            raise self.unread("a day ends the rule, and no time", (place, end), "")
 
     def except_(self, _strong: bool, first: int) -> None:
         """Read the days that are left out."""
@@ -1258,12 +1361,17 @@ class _Grammar:
         if self.kinds("in", "month") or (self.kinds("month") and not self._is_date()):
             self.take("in")
             return [Days(months=self.month_list())]
-        if self._range_of_dates() and (found := self._date_range()):
+        if size := self._month_range():
+            self.drafts[-1].but_range = True
+            return self._days_of_month_range(size)
+        if self._is_date() and (found := self._date_range()):
             return found
         if self._is_time(self.kinds("at"), bare=True):
             raise self._except_times(first)
         begin = self.at
         self.skip("on", "every")
+        if self.peek(-1).kind == "every" and self.kinds("nth") and self.peek().value > 1:
+            self._nth_excepted(begin)
         if not self._is_day(0):
             raise self.unexpected("days or months after except", "Sundays", "25 December")
         self.at = begin
@@ -1272,21 +1380,25 @@ class _Grammar:
         self.excepting = False
         return found
 
-    def _range_of_dates(self) -> bool:
-        """Whether a range of dates comes next."""
-        shared = [self.peek(each).kind for each in range(4)]
-        return self._is_date() or (shared[0] in ("number", "nth") and shared[1] == "to" and shared[3] == "month")
+    def _nth_excepted(self, begin: int) -> None:
+        """Refuse ``except every second Friday``, which may be one in two weeks, unless *of the month* tells."""
+        if not self._counted(1) or self._named_month_follows(self.at):
+            return
+        number, word = self.next().value, self.next()
+        name = WEEKDAYS[word.value] if word.kind == "weekday" else "day" if word.value == "day" else "weekday"
+        raise self.unread(
+            f"every {ordinal(number)} {name} may be one in {number}, or the {ordinal(number)} of the month",
+            self.since(begin), f"on the {ordinal(number)} {name} of the month",
+        )  # fmt: skip
 
     def _date_range(self) -> list[Days]:
         """Read ``20 December to 5 January``; return an empty list when a single date comes."""
         begin = self.at
-        day = self.next().value if self.peek().kind in ("number", "nth") and self.peek(1).kind == "to" else 0
-        first = self.date() if not day else None
+        first = self.date()
         if not (self.take("to") or self.take("until")):
             self.at = begin
             return []
         last = self.date()
-        first = first or self._real(last._replace(day=day), begin)
         self.drafts[-1].but_range = True
         if first.year and last.year:
             days = [civil.day_of(each.year or 1, each.month, each.day) for each in (first, last)]
@@ -1308,6 +1420,8 @@ class _Grammar:
         self.take("at")
         times = [self.time()]
         times += [self.time()] if self.take("to") or self.take("until") else []
+        if len(times) > 1:
+            self._window_halves(*times)
         out, end = [each.second_of_day() for each in times], times[-1].end
         what, step = "times are not excepted: the times that stay are named", draft.interval_s
         rest = self.text[end:]

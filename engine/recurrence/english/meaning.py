@@ -6,11 +6,12 @@ from dataclasses import replace
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
+from lodger.engine.recurrence.calendar import civil
 from lodger.engine.recurrence.calendar.civil import DAY_S
-from lodger.engine.recurrence.english.phrase import HOUR_S, Clause, Date, Days, Phrase, Series
+from lodger.engine.recurrence.english.phrase import HOUR_S, Clause, Date, Days, Phrase, Series, dated
 from lodger.engine.recurrence.english.vocabulary import Unread
 from lodger.engine.recurrence.english.words import counted
-from lodger.engine.recurrence.words import MONTHS, WEEKDAYS, clock, listed
+from lodger.engine.recurrence.words import MONTHS, WEEKDAYS, clock, listed, ordinal
 
 if TYPE_CHECKING:
     from lodger.engine.recurrence.english.grammar import Draft
@@ -110,13 +111,17 @@ def _lacking(text: str, lacking: "Draft", given: "Draft", kinds: Sequence[str], 
     words = " ".join(text[slice(*span)] for kind, span in given.parts.items() if kind in kinds)
     place, end = _span(lacking)
     own = text[place:end]
-    texts = (f"{text[:end]} {words}{text[end:]}",)
+    texts: tuple[str, ...] = (f"{text[:end]} {words}{text[end:]}",)
     if name == "days" and "but" in given.parts:
         but = _EXCEPT.sub("", text[slice(*given.parts["but"])], count=1)
         if [each.second_of_day() for each in lacking.times] == [each.second_of_day() for each in given.times]:
             texts = (text[:place] + text[end:],)
         else:
-            texts = (f"{text[:place].rstrip(' ,;')}; {but} {own}{text[end:]}",)
+            before = re.sub(r"[ ,;]*(?:\band)?[ ,;]*$", "", text[:place], flags=re.IGNORECASE)
+            texts = (f"{before}; {but} {own}{text[end:]}",)
+            if "times" in given.parts and re.search(r"\band\b", text[len(before) : place], re.IGNORECASE):
+                stop = given.parts["times"][1]
+                texts = f"{text[:stop]} and {own}{text[stop : len(before)]}{text[end:]}", *texts
     return Unread(f"{own!r} has no {name} of its own", place, texts)
 
 
@@ -187,17 +192,38 @@ class _Meaning:
         common = {each.months for each in days if each.weekdays and not each.month_days} if not months else set()
         if len(common) == 1 and all(each.weekdays and not each.month_days for each in days):
             days, months = tuple(replace(each, months=0) for each in days), common.pop()
-        if draft.first and draft.last and draft.first.year and draft.last.year and draft.last < draft.first:
-            raise self.other("the last day lies before the first", "last")
-        bounds = draft.first, draft.last, draft.begins, draft.bounded
+        bounds = draft.first, self._last(), draft.begins, draft.bounded
         clause = Clause(days, months, (0, ""), tuple(draft.but), times, period_us, *bounds)
+        if draft.first and not (draft.bounded or draft.step[0] or period_us):
+            said = re.sub(r"^counted (?:from )?", "starting ", self.words("first"), flags=re.IGNORECASE)
+            raise self.other("only a step is counted from a day", "first", said, "")
         if draft.step[0]:
             clause = self._stepped(clause)
         elif not (draft.interval_s or "days" in draft.parts):
             raise self._no_days()
-        if draft.unit != "year" and any(each.date and not each.date.year for each in draft.days):
+        if draft.unit != "year" and (draft.dated or any(each.date and not each.date.year for each in draft.days)):
             self._every_year()
         return self._effective(replace(clause, days=tuple(_dated(each) for each in clause.days)))
+
+    def _last(self) -> Date | None:
+        """Return the last day; without a year it is the next such date after a first day with one."""
+        first, last = self.draft.first, self.draft.last
+        if first is None or last is None:
+            return last
+        if first.year is None:
+            said = self.words("first")
+            once = re.sub(r"^(?:from|between) ", "starting ", said, flags=re.IGNORECASE)
+            if last.year is not None:
+                year = last.year - (first[1:] > last[1:])
+                texts = f"{said} {year}", f"{said} {year - 1}"
+                raise self.other("the year of the first day is not said", "first", *texts)
+            if self.draft.bounded and once != said:
+                raise self.other("a range of dates without a year comes every year, or once", "first", once)
+        elif last.year is None:
+            return dated(last, civil.day_of(first.year, first.month, first.day))
+        elif last < first:
+            raise self.other("the last day lies before the first", "last")
+        return last
 
     # Times
 
@@ -336,7 +362,8 @@ class _Meaning:
         words = self.words("days")
         if words.lower().startswith(("every ", "each ")):
             return
-        bare = words.removeprefix("on ").removeprefix("the ")
+        bare = re.sub(r"^(?:on|from) ", "", words, flags=re.IGNORECASE).removeprefix("the ")
+        bare = re.sub(r"^between (.*?) (?:and|&) ", r"\1 to ", bare, flags=re.IGNORECASE)
         raise self.other("a date without a year comes every year, or once", "days", f"every {bare}")
 
     def _at(self) -> str:
@@ -352,9 +379,10 @@ class _Meaning:
         if not clause.days and "days" in self.draft.parts:
             raise self.dropped("a step of weeks and every day do not go together", "step", "days")
         if not clause.days and clause.times:
-            raise self.other(
-                "the weekday is not said", "step", f"every {'week' if count == 1 else f'{count} weeks'} on Monday"
-            )
+            first = self.draft.first
+            weekday = civil.weekday(civil.day_of(first.year, first.month, first.day)) if first and first.year else 0
+            every = "every week" if count == 1 else f"every {count} weeks"
+            raise self.other("the weekday is not said", "step", f"{every} on {WEEKDAYS[weekday]}")
         return replace(clause, step=(0, "") if count == 1 and clause.days else (count, "week"))
 
     def _months(self, clause: Clause, count: int, name: str) -> Clause:
@@ -364,7 +392,8 @@ class _Meaning:
         if quarter and "days" not in self.draft.parts:
             clause = replace(clause, days=(Days(month_days=(1,)),))
         if not clause.days:
-            raise self.other("the day of the month is not said", "step", f"{every} on the 1st")
+            day = self.draft.first.day if self.draft.first else 1
+            raise self.other("the day of the month is not said", "step", f"{every} on the {ordinal(day)}")
         if any(each.date for each in clause.days):
             raise self.dropped("a date comes once a year", "step")
         if len(clause.days) > 1 and any(each.weekdays and not each.month_days for each in clause.days):
@@ -387,9 +416,9 @@ class _Meaning:
         if not clause.days:
             if clause.months:
                 raise self._no_days()
-            raise self.other(
-                "the date is not said", "step", f"every {count} years on 1 January" if count > 1 else "every 1 January"
-            )
+            first = self.draft.first or Date(None, 1, 1)
+            every = f"every {count} years on" if count > 1 else "every"
+            raise self.other("the date is not said", "step", f"{every} {first.day} {MONTHS[first.month]}")
         if not clause.months and any(not (each.months or (each.date and not each.date.year)) for each in clause.days):
             raise self.other("the month is not said", "step", "in January")
         return replace(clause, step=(0, "") if count == 1 else (count, "year"))

@@ -174,8 +174,6 @@ def _respelt(text: str) -> Iterator[str]:
         near = _nearest(token.text)
         if near:
             respelt, changed = respelt[: token.place] + near + respelt[token.end :], True
-    if changed:
-        yield respelt
     for path in _PATH.finditer(text):
         for name in get_close_matches(path[0], zone_names(), 1):
             yield text.replace(path[0], name)
@@ -185,6 +183,8 @@ def _respelt(text: str) -> Iterator[str]:
             if city:
                 head, tail = text[: first.place].rstrip(), text[last.end :].removeprefix(" time")
                 yield f"{head} {city}{tail}"
+    if changed:
+        yield respelt
 
 
 #: Words that are nearest to no other.
@@ -211,9 +211,9 @@ def _nearest(word: str) -> str | None:
 
 @cache
 def _cities() -> dict[str, str]:
-    """Return the IANA names of zones by the names of their cities."""
+    """Return the IANA names of zones by the names of their cities, and of some countries."""
     return {
-        name.rsplit("/", 1)[-1].replace("_", " ").lower(): name
+        name.rsplit("/", 1)[-1].replace("_", " ").lower(): name if "/" in name else f"({name})"
         for name in sorted(zone_names(), reverse=True)
-        if "/" in name and not name.startswith(("Etc/", "posix", "right"))
+        if not name.startswith(("Etc/", "posix", "right"))
     }

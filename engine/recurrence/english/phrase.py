@@ -155,7 +155,7 @@ class Clause:
         """
         first, last, begins = self.first, self.last, self.begins
         if start is not None:
-            first, last = (_dated(bound, start // DAY_S) for bound in (first, last))
+            first, last = (dated(bound, start // DAY_S) for bound in (first, last))
         if first is not None:
             begins = civil.local_at(first.year or 1, first.month, first.day) + (begins or 0) % DAY_S
             bounded = self.bounded
@@ -172,7 +172,7 @@ class Clause:
         return replace(self, first=first, last=last, begins=begins, times=times, days=days, step=step, bounded=bounded)
 
 
-def _dated(date: Date | None, start: int) -> Date | None:
+def dated(date: Date | None, start: int) -> Date | None:
     """Return a date without a year as the first one from a day on; others unchanged."""
     if date is None or date.year is not None:
         return date

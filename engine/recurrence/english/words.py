@@ -37,8 +37,21 @@ def clause_in_words(clause: Clause) -> str:
     if clause.last is not None:
         words += f", through {date_in_words(clause.last)}"
     if clause.but:
-        words += f", except {joined([_item(each, bare=True) for each in clause.but])}"
+        words += f", except {joined([_excepted(each, clause) for each in clause.but])}"
     return words
+
+
+def _excepted(days: Days, clause: Clause) -> str:
+    """Return the words for days that are left out; beside weekdays *the 1st* might be the first of those."""
+    numbers = days.month_days
+    if (
+        numbers
+        and min(numbers) > 0
+        and not (days.weekdays or days.months)
+        and any(each.weekdays for each in clause.days)
+    ):
+        return f"on day{'s' * (len(numbers) > 1)} {listed(sum(1 << each for each in set(numbers)))} of the month"
+    return _item(days, bare=True)
 
 
 def _days(clause: Clause) -> str:
@@ -47,7 +60,8 @@ def _days(clause: Clause) -> str:
     step = "every " + (f"{count} {unit}s" if count > 1 else unit) if count else ""
     mixed = len({bool(each.weekdays or each.date) for each in clause.days}) > 1 and not clause.months
     items = [
-        _item(each) + " of the month" * (mixed and bool(each.month_days or each.nth) and not each.months)
+        _item(each)
+        + " of the month" * (mixed and bool(each.month_days or each.nth) and not (each.months or each.weekdays))
         for each in clause.days
     ]
     words = joined(items) if items else ""
@@ -59,7 +73,7 @@ def _days(clause: Clause) -> str:
     counted_days = all(each.month_days or each.nth for each in clause.days) and not _is_friday_13(clause.days)
     if clause.months:
         words += f" {'of' if counted_days and clause.days else 'in'} {listed(clause.months, MONTHS)}"
-    elif not count and clause.days and counted_days and not any(each.months for each in clause.days):
+    elif not (count or mixed) and clause.days and counted_days and not any(each.months for each in clause.days):
         words += " of the month"
     return words
 
