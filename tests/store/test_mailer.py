@@ -4,6 +4,7 @@ import asyncio
 from email import message_from_bytes
 from email.header import decode_header, make_header
 from email.policy import default as email_policy
+from email.utils import getaddresses
 from typing import Any
 
 import sqlalchemy as sa
@@ -78,6 +79,28 @@ def test_a_mail_with_copies_a_name_and_attachments(url: str) -> None:
         assert (first.get_filename(), first.get_content_type()) == ("Bericht März.csv", "text/csv")
         assert first.get_payload(decode=True) == b"a,b\r\n\r\n.\\r\\"
         assert (second.get_filename(), second.get_payload(decode=True)) == ("x.bin", b"\x00\xff")
+
+    posted(url, work)
+
+
+def test_long_names_and_subjects_arrive_as_they_are_and_name_no_other_address(url: str) -> None:
+    forged = (
+        "Bank, Inc. <ceo@bank.example> " + "y" * 70,
+        "y" * 80 + "<ceo@bank.example>,",
+        "ä" * 40 + ", <ceo@bank.example>,",
+    )
+    subject = "Ihre Rechnung – fällig am 1. Dezember – für Köln – 日本語 – " * 3 + "Ende  :"
+
+    async def work(post: MailerBench) -> None:
+        for name in forged:
+            post.queue(subject=subject, sender_name=name, to=("x@example.com",), names={"x@example.com": name})
+        assert await post.mailer.send_due() == len(forged)
+        for (_, raw), name in zip(post.box.got, forged, strict=True):
+            message = message_from_bytes(raw)
+            for header, address in (("From", "shop@example.com"), ("To", "x@example.com")):
+                ((shown, found),) = getaddresses([message[header]])
+                assert (str(make_header(decode_header(shown))), found) == (name, address)
+            assert str(make_header(decode_header(message["Subject"]))) == subject
 
     posted(url, work)
 
@@ -161,7 +184,7 @@ FORGED: list[dict[str, Any]] = [
     {"subject": "a\r\nBcc: evil@example.com"}, {"subject": "a\nBcc: evil@example.com"}, {"subject": "a\rBcc: evil@example.com"},
     {"to": ("x@example.com\r\nBcc: evil@example.com",)}, {"reply_to": "x@example.com\nBcc: evil@example.com"},
     {"cc": ("c@example.com\r\nBcc: evil@example.com",)}, {"sender_name": "a\r\nBcc: evil@example.com"},
-    {"sender_name": "=?utf-8?q?a=0D=0ABcc:_evil@example.com?="}, {"attachments": (Attachment("a\r\nX: y", "text/csv", "YQ=="),)},
+    {"attachments": (Attachment("a\r\nX: y", "text/csv", "YQ=="),)},
     {"attachments": (Attachment("=?utf-8?q?a=0D=0AX:_y?=", "text/csv", "YQ=="),)},
     {"attachments": (Attachment("a.csv", "text/csv\r\nX: y", "YQ=="),)},
 ]  # fmt: skip
@@ -196,6 +219,7 @@ def test_encoded_words_make_no_header_even_past_the_first_lock(url: str) -> None
     async def work(post: MailerBench) -> None:
         for words in ENCODED:
             post.queue(subject=words)
+            post.queue(sender_name=words)
         await post.mailer.send_due()
         assert all(row.state in ("sent", "failed") for row in post.rows())
         for recipients, raw in post.box.got:

@@ -9,10 +9,11 @@ import re
 from base64 import b64decode
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from email.headerregistry import Address
+from email.header import Header
+from email.headerregistry import Address, BaseHeader, HeaderRegistry, UniqueAddressHeader, UniqueUnstructuredHeader
 from email.message import EmailMessage
-from email.policy import SMTP as WIRE
-from email.utils import format_datetime, parseaddr
+from email.policy import SMTP, Policy
+from email.utils import format_datetime, formataddr, parseaddr
 from typing import Any, ClassVar
 
 import aiosmtplib
@@ -27,6 +28,47 @@ _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]+")
 #: Headers of every mail, and further ones that it may have: a mail whose texts add any other header fails.
 _HEAD = frozenset({"from", "to", "subject", "date", "message-id", "auto-submitted", "mime-version", "content-type"})
 _PERHAPS = frozenset({"reply-to", "cc", "content-transfer-encoding"})
+
+
+def _encoded(text: str, linesep: str) -> str:
+    """Return a text as words of a header, in lines: as it is, or encoded (RFC 2047) if it could be read as something else.
+
+    Raises:
+        ValueError: it is not one line.
+    """
+    if _CONTROL.search(text):
+        raise ValueError("a text of a header must be one line")
+    plain = text.isascii() and text == text.strip() and "=?" not in text
+    return Header(text, "us-ascii" if plain else "utf-8", header_name="Subject").encode(linesep=linesep)
+
+
+class _Addresses(UniqueAddressHeader, BaseHeader):  # type: ignore[misc]
+    """A header of addresses. Python 3.11 folds a long name without its quotes, so that parts of it become addresses."""
+
+    def fold(self, *, policy: Policy) -> str:
+        """Return the header in lines, one for each address."""
+        written = (
+            formataddr((each.display_name, each.addr_spec))
+            if each.display_name.isascii() and "=?" not in each.display_name
+            else f"{_encoded(each.display_name, policy.linesep)} <{each.addr_spec}>"
+            for each in self.addresses
+        )
+        return f"{self.name}: {f',{policy.linesep} '.join(written)}{policy.linesep}"
+
+
+class _Subject(UniqueUnstructuredHeader, BaseHeader):  # type: ignore[misc]
+    """A subject. Python 3.11 loses spaces where it folds encoded words."""
+
+    def fold(self, *, policy: Policy) -> str:
+        """Return the header in lines."""
+        return f"{self.name}: {_encoded(str(self), policy.linesep)}{policy.linesep}"
+
+
+_HEADERS = HeaderRegistry()
+for _name in ("from", "to", "cc", "reply-to"):
+    _HEADERS.map_to_type(_name, _Addresses)
+_HEADERS.map_to_type("subject", _Subject)
+WIRE = SMTP.clone(header_factory=_HEADERS)
 
 
 @dataclass(frozen=True, slots=True)
