@@ -11,7 +11,7 @@ from typing import Any
 import typer
 
 from lodger.engine.cli import place
-from lodger.engine.core.errors import Usage
+from lodger.engine.core.errors import Explained, Usage
 from lodger.engine.core.plain_text import one_line
 from lodger.engine.core.version import VERSION
 from lodger.engine.output import result_output
@@ -46,7 +46,7 @@ def _everywhere(
         None,
         "--profile",
         metavar="NAME",
-        help="Name of a profile (server or ledger) to use. [env: LODGER_PROFILE]",
+        help="Name of a profile (server or ledger) to use. [env: LODGER_PROFILE_NAME]",
     ),
     tz: str | None = typer.Option(
         None,
@@ -165,6 +165,8 @@ def run(arguments: list[str]) -> int:
     except BrokenPipeError as gone:
         return unwritten(gone)
     except Exception as error:  # noqa: BLE001 - the outermost boundary: every fault is told in words
+        if isinstance(error, Explained) and place.given():
+            error.fix = place.to_copy(error.fix, all_nouns())
         return _report(_usage(error), as_json=as_json)
     return ended if isinstance(ended, int) else 0
 

@@ -58,6 +58,8 @@ def _opened(db: str | None, *, local: str | None, creates: bool) -> Iterator["En
     if not creates and (new if several else _has_none(settings.database)):
         raise Unavailable("not_a_ledger.absent", place=str(file or mask_password(settings.database)))
     engine = Engine.open_all(settings) if several else Engine.open(settings.database, settings=settings)
+    if engine.context.database.created:
+        sys.stderr.write(f"the ledger is new and empty: {mask_password(settings.database)}\n")
     try:
         with audit_as(via="cli"):
             yield engine
@@ -74,8 +76,15 @@ def _opened(db: str | None, *, local: str | None, creates: bool) -> Iterator["En
 
 
 def each_ledger(db: str | None) -> list[tuple[str | None, str]]:
-    """Return the name and address of each ledger of this host that a command concerns: those of LODGER_LEDGERS, unless one is chosen."""
-    chosen_place = chosen(db).database
+    """Return the name and address of each ledger of this host that a command concerns: those of LODGER_LEDGERS, unless one is chosen.
+
+    Raises:
+        Usage: verb_local, and errors of the profiles.
+    """
+    place = chosen(db)
+    if place.server is not None:
+        raise Usage("verb_local", reason="it works on the database itself")
+    chosen_place = place.database
     settings = load(database=chosen_place)
     if settings.ledgers is None or chosen_place is not None or os.environ.get("LODGER_DATABASE"):
         return [(ledger_file.name_of(settings.ledgers, settings.database), settings.database)]

@@ -3,7 +3,9 @@
 import json
 import os
 import re
+import shlex
 import tomllib
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -130,7 +132,7 @@ OF_RULES = {
     ("schedule", "what-if"),
     ("alert", "put"),
 }
-PROFILE = "LODGER_PROFILE"
+PROFILE = "LODGER_PROFILE_NAME"
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,10 +154,26 @@ class Place:
 
 
 _said: dict[str, str] = {}
+#: Commands of a text that open a ledger, beside those of nouns.
+_OPENS = "up|doctor|db [a-z-]+"
+#: Commands of nouns that open none.
+_OPENS_NONE = "(?!secret keygen|grant table)"
+
+
+def given() -> str:
+    """Return the options of the present command line that choose its place, as text for another command; empty without any."""
+    return "".join(f" {name} {shlex.quote(_said[name])}" for name in ("--db", "--server", "--profile") if name in _said)
+
+
+def to_copy(fix: str, nouns: Iterable[str]) -> str:
+    """Return a fix whose commands go to the place that the present command line names."""
+    server = "--server" in _said
+    found = rf"\blodger (?:{_OPENS_NONE}(?:{'|'.join(nouns)}) [a-z-]+{'' if server else '|' + _OPENS})\b"
+    return re.sub(found, lambda command: command[0] + given(), fix)
 
 
 def taken(arguments: list[str]) -> list[str]:
-    """Take the global options (``--server``, ``--profile``, ``--tz``) out of a command line; return the other arguments.
+    """Take the global options (``--server``, ``--profile``, ``--tz``) out of a command line, and note ``--db``; return the other arguments.
 
     Raises:
         Usage: option_empty.
@@ -177,6 +195,8 @@ def taken(arguments: list[str]) -> list[str]:
             _said[name] = value
         else:
             left.append(argument)
+            if name == "--db":
+                _said[name] = value if equals else "".join(arguments[place + 1 : place + 2])
     return left
 
 

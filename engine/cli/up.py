@@ -1,6 +1,7 @@
 """``lodger up``: the service: a node, the API, or both in two processes, until stopped. Events are written as lines."""
 
 import resource
+import shlex
 import sys
 from collections.abc import Callable
 from contextlib import nullcontext, suppress
@@ -9,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 
+from lodger.engine.cli.place import chosen
 from lodger.engine.cli.platform import Expose, File, preparation
 from lodger.engine.core.errors import Usage
 from lodger.engine.output.result_output import Database, is_for_program, say, write_json, write_result
@@ -62,7 +64,11 @@ def up(
     from lodger.engine.core.settings import load
     from lodger.engine.core.telemetry import json_logs
 
-    settings = load(database=db, api_port=port, platform=platform)
+    # The environment of a child names its ledger.
+    place = None if with_parent else chosen(db)
+    if place is not None and place.server is not None:
+        raise Usage("verb_local", reason="a service runs on the machine where it is started")
+    settings = load(database=place and place.database, api_port=port, platform=platform)
     json_logs.use(json_logs.JsonFormatter() if settings.log_format == "json" else json_logs.LineFormatter())
     if role != "node":
         _require_server()
@@ -159,6 +165,8 @@ class Serving:
             else:
                 opened = Engine.open(self._settings.database, settings=self._settings)
             engine = await stack.enter_async_context(opened)
+            if engine.inner.context.database.created:
+                say(f"the ledger is new and empty: {mask_password(self._settings.database)}")
             if self._prepare is not None:
                 engine.inner.prepare_each(cast("Callable[[Any], object]", self._prepare))
             for number in (signal.SIGINT, signal.SIGTERM):
@@ -231,7 +239,9 @@ class Serving:
         if link is not None:
             say("link to the dashboard, which signs in once and expires after 15 minutes:", "", f"    {link}", "")
         else:
-            say(f"the dashboard is at {url}/; to print a link that signs in once, run: lodger token link")
+            say(
+                f"the dashboard is at {url}/; to print a link that signs in once, run: {self._command('token link')} --url {url}"
+            )
 
     def _serve_metrics(self, stack: "AsyncExitStack", engine: "Engine") -> None:
         """Serve this process's metrics for Prometheus, and its health, if the settings name a port."""
@@ -279,6 +289,15 @@ class Serving:
         stack.callback(engine.on_event(forward_event))
         return await stack.enter_async_context(engine.node(name=self._name))
 
+    def _command(self, words: str) -> str:
+        """Return the text of a command on the ledger of this service; an address with a password is left to LODGER_DATABASE."""
+        from lodger.engine.store.drivers.addresses import mask_password
+
+        database = self._settings.database
+        if self._settings.ledgers is not None or database == "lodger.db" or mask_password(database) != database:
+            return f"lodger {words}"
+        return f"lodger {words} --db {shlex.quote(database)}"
+
     def _first_token(self, engine: "sync.Engine") -> None:
         """Create the first administrator's token, if there never was one, and show it on a terminal, the only time."""
         if self._settings.ledgers is None:
@@ -292,7 +311,9 @@ class Serving:
             with nullcontext(engine) if self._role == "api" else Engine.open_all(self._settings) as system:
                 self._show_first_token(system)
         except Unavailable as error:
-            say(f"{error.what} ({error.why}); to see whether there is an administrator's token: lodger token first")
+            say(
+                f"{error.what} ({error.why}); to see whether there is an administrator's token: {self._command('token first')}"
+            )
 
     def _show_first_token(self, engine: "sync.Engine") -> None:
         """Create and print the first administrator's token if the output is a terminal; elsewhere print the command that does so."""
@@ -300,9 +321,10 @@ class Serving:
 
         if engine.tokens.any_administrator():
             return
-        write_result({"kind": "token_missing", "fix": "lodger token first"})
+        create = self._command("token first")
+        write_result({"kind": "token_missing", "fix": create})
         if is_for_program() or not dashboard_link.shows_secrets():
-            say("there is no administrator's token yet; to create it, run: lodger token first")
+            say(f"there is no administrator's token yet; to create it, run: {create}")
         else:
             with audit_as(via="cli"):
                 made = engine.tokens.first("first administrator")

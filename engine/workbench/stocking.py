@@ -58,7 +58,7 @@ def store_script(engine: "Engine", tenant_id: str, folder: ScriptFolder, script:
                 details.get("column"),
                 error.code,
                 message,
-                _near_file(folder, message) or error.fix or error.why,
+                _near_file(folder, message) or error.fix.partition(", or store it as it is")[0] or error.why,
             )
         ]
     return []

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from tests import reference_pages
 from tests.api.running_api import ONE, RunningApi, running_api
+from tests.e2e import command
 from tests.e2e.command import ROOT, Said, inside
 from tests.e2e.ready import CLI, Ready, lodger
 
@@ -192,6 +193,39 @@ def test_profiles(lodge: RunningApi, tmp_path: Path) -> None:
     assert ask("tenant", "list", "--profile", "there", "--json").json["error"]["code"] == "profile_unknown"
     file.write_text("profiles = 5")
     assert ask("tenant", "list", "--json").json["error"]["code"] == "profiles_invalid"
+
+
+def test_commands_of_a_fix_go_to_the_ledger_or_server_that_was_named(lodge: RunningApi, tmp_path: Path) -> None:
+    ledger, nouns = str(tmp_path / "my ledger.db"), entry.all_nouns()
+    ask = Asking("--db", ledger)
+    assert command.lodger("tenant", "create", "acme", "--db", ledger).err == f"the ledger is new and empty: {ledger}\n"
+    assert ask("tenant", "create", "bella").err == ""
+    unknown = ask("tenant", "show", "nobody", "--json").json["error"]
+    assert unknown["fix"].startswith(f"lodger tenant create --db '{ledger}' nobody"), unknown
+    again = Asking("--server", lodge.url, LODGER_TOKEN=lodge.token("admin"))("tenant", "show", "nobody", "--json")
+    assert again.json["error"]["fix"].startswith(f"lodger tenant create --server {lodge.url} nobody"), again
+    place.taken(["db", "check", "--db=a.db"])
+    assert (
+        place.to_copy("run lodger db upgrade, lodger up, or lodger secret keygen; lodger errors lists all", nouns)
+        == "run lodger db upgrade --db a.db, lodger up --db a.db, or lodger secret keygen; lodger errors lists all"
+    )
+    assert place.to_copy("pip install lodger", nouns) == "pip install lodger"
+
+
+def test_the_setting_profile_and_the_profile_of_a_place_are_two_variables(tmp_path: Path) -> None:
+    ask = Asking(LODGER_PROFILES=str(tmp_path / "profiles.toml"), LODGER_PROFILE="trusted", LODGER_DATABASE="")
+    for name in ("one", "two"):
+        ask.json("profile", "set", name, "--db", str(tmp_path / name))
+    assert ask.json("config", "show")["places"][2]["value"] == str(tmp_path / "one")
+    chosen = Asking(**ask.environment, LODGER_PROFILE_NAME="two").json("config", "show")
+    assert chosen["places"][2]["source"] == "profile two"
+    assert next(each for each in chosen["settings"] if each["name"] == "profile")["value"] == "trusted"
+
+
+@pytest.mark.parametrize("words", [("up", "--role", "node"), ("db", "check"), ("db", "backup", "x")])
+def test_commands_of_this_machine_refuse_a_server(words: tuple[str, ...], tmp_path: Path) -> None:
+    said = Asking("--server", "http://127.0.0.1:1", LODGER_DATABASE=str(tmp_path / "none.db"))(*words, "--json")
+    assert (said.code, said.json["error"]["code"], [*tmp_path.iterdir()]) == (2, "verb_local", [])
 
 
 def test_what_cannot_be_asked_of_a_server_is_said(lodge: RunningApi, tmp_path: Path) -> None:

@@ -8,6 +8,8 @@ import resource
 import select
 import signal
 import socket
+import subprocess
+import sys
 from pathlib import Path
 
 import httpx2
@@ -103,13 +105,15 @@ def test_secrets_that_were_not_asked_for_are_printed_to_a_terminal_only(tmp_path
     env = {**os.environ, "PYTHONPATH": str(ROOT), "COLUMNS": "200"}
     with open(os.devnull) as nothing:
         reading, pipe = os.pipe()
-        with Ready(CLI, arguments, (nothing.fileno(), pipe, pipe), env, tmp_path) as piped:
+        real = [sys.executable, "-m", CLI, *arguments]  # no process that copies a ledger
+        with subprocess.Popen(real, stdin=nothing, stdout=pipe, stderr=pipe, env=env, cwd=tmp_path) as piped:
             os.close(pipe)
-            text = read_until(reading, "lodger token link")
+            text = read_until(reading, "lodger token link --db ledger.db --url http://127.0.0.1:")
             piped.send_signal(signal.SIGTERM)
             assert piped.wait(120) == 0
         os.close(reading)
-        assert "lodger token first" in text
+        assert "the ledger is new and empty: ledger.db" in text
+        assert "lodger token first --db ledger.db" in text
         assert SECRETS.findall(text) == []
         controlling, terminal = pty.openpty()
         with Ready(CLI, arguments, (nothing.fileno(), terminal, terminal), env, tmp_path) as shown:
@@ -119,6 +123,9 @@ def test_secrets_that_were_not_asked_for_are_printed_to_a_terminal_only(tmp_path
         os.close(terminal)
         os.close(controlling)
         assert len(SECRETS.findall(text)) == 2, "the first administrator's token, and the link"
+        assert "is new and empty" not in text
+    linked = lodger("token", "link", "--db", "ledger.db", cwd=tmp_path, LODGER_API_PORT="1")
+    assert linked.err == "no server listens at http://127.0.0.1:1; name the address of yours with --url\n"
 
 
 def test_prometheus_finds_the_nodes_figures_at_the_node_and_at_the_api(tmp_path: Path) -> None:

@@ -197,8 +197,12 @@ def test_programs_and_pipes_see_nothing_of_it(place: Path, tmp_path: Path) -> No
     out, seen = looked_at("tenant", "export", "acme", "--out", archive, "--db", place, "--json")
     assert out.startswith('{"bytes": ')
     assert seen == ""
+    before, again = archive.stat().st_ino, ("tenant", "export", "acme", "--out", archive, "--db", place)
+    assert inside(*again, "--json").json["error"]["code"] == "file_exists"
+    assert archive.stat().st_ino == before, "an archive is replaced with --force alone"
     for arguments in (
-        ("tenant", "export", "acme", "--out", archive, "--db", place),
+        (*again, "--force"),
+        ("db", "upgrade", "--db", tmp_path / "other.db"),
         ("tenant", "restore", "acme", archive, "--db", tmp_path / "other.db"),
         ("audit", "export", "acme", "--out", tmp_path / "lines", "--db", place),
     ):

@@ -27,7 +27,7 @@ from lodger.engine.store.rows import record
 from lodger.engine.store.schema import script_data
 from lodger.engine.store.schema.scheduling import schedules
 
-#: How long alerts are kept, microseconds.
+#: How long alerts that are over are kept, microseconds.
 KEPT_US = 30 * 86_400_000_000
 _c = alerts.c
 
@@ -187,9 +187,12 @@ def _update(connection: Connection, rows: list[dict[str, Any]], *columns: str) -
 
 
 def purge(connection: Connection, now_us: int) -> None:
-    """Delete alerts that were raised long ago, with their messages."""
+    """Delete alerts that have long been over, with their messages; an open one stays, or it would be raised again."""
     old = (
-        select(_c.tenant_id, _c.id, _c.message).where(_c.last_us < now_us - KEPT_US).order_by(_c.tenant_id).limit(1000)
+        select(_c.tenant_id, _c.id, _c.message)
+        .where(_c.closed_us < now_us - KEPT_US)
+        .order_by(_c.tenant_id)
+        .limit(1000)
     )
     rows = connection.execute(old).all()
     sent = script_data.outbox.c

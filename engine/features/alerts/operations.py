@@ -136,7 +136,7 @@ class Alerts(Noun[M]):
 
     @operation("GET", "/tenants/{tenant_id}/raised-alerts", Role.VIEWER, items="alerts")
     def raised(self, tenant_id: str, *, open_only: bool = False, limit: int = 100) -> AlertList:
-        """List a tenant's alerts of the last 30 days, newest first; with ``open_only`` those that are not over.
+        """List a tenant's alerts that are open or were so in the last 30 days, newest first; with ``open_only`` those that are open.
 
         Raises:
             NotFound: tenant_unknown.

@@ -5,6 +5,7 @@ from typing import Annotated
 
 import typer
 
+from lodger.engine.core.errors import Usage
 from lodger.engine.core.progress import report_progress_to
 from lodger.engine.features.archive.export import MAX_BYTES
 from lodger.engine.output import groups, views
@@ -20,9 +21,12 @@ def _add(app: typer.Typer, opened: groups.Opened) -> None:
     def export(
         tenant: TenantId,
         out: Annotated[str, typer.Option("--out", metavar="FILE", help="Path of the archive; - writes to stdout.")],
+        force: Annotated[bool, typer.Option("--force", help="Replace an existing file.")] = False,
         db: Database = None,
     ) -> None:
         """Export a suspended tenant to one file, for lodger tenant restore elsewhere."""
+        if Path(out).is_file() and not force:
+            raise Usage("file_exists.archive", target=out)
         with (
             opened(db) as engine,
             bar(f"exporting {tenant}", "rows") as progress,

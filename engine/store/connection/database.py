@@ -110,6 +110,8 @@ class Database:
         self.read_count = 0
         #: The error by which the last write was refused: the disk is full, or the database read-only.
         self.refused: Unavailable | None = None
+        #: Whether this object has created the ledger: there was none.
+        self.created = False
         self._counting, self._checking = threading.Lock(), threading.Lock()
         self._checked, self._deferred, self._name = False, deferred, name
         self.engine = self.driver.open(self.url, synchronous=synchronous, patience_s=patience_s)
@@ -142,6 +144,7 @@ class Database:
                     raise Unavailable("not_a_ledger", place=self.url.database)
                 if at is None or (upgrade and at != head()):
                     self._upgrade(connection, progress)
+                    self.created = at is None
                 elif at != head():
                     require_usable(connection)
                 if self._name is not None:

@@ -288,6 +288,13 @@ def test_old_alerts_are_deleted_with_their_messages_and_a_deleted_rule_with_its_
     acme.clock.advance(31 * 86_400)
     with acme.engine.context.database.write() as connection:
         evaluation.purge(connection, acme.clock.us)
+    assert (len(raised(acme)), evaluated(acme)) == (1, []), "an open alert is kept, and not raised again"
+    acme.tick()
+    acme.run(OK)
+    evaluated(acme)
+    acme.clock.advance(31 * 86_400)
+    with acme.engine.context.database.write() as connection:
+        evaluation.purge(connection, acme.clock.us)
     assert (raised(acme), messages(acme)) == ([], [])
     acme.engine.schedules.delete("acme", "s")
     acme.engine.actions.run_in("acme", "job", 0)
