@@ -70,7 +70,6 @@ def pytest_collection_finish() -> None:
     A server's routes are tens of thousands of objects: looking through them after every 700 that are made was a sixth of its tests' time.
     """
     gc.enable()
-    gc.collect()
     gc.freeze()
     gc.set_threshold(20_000, 10, 10)
 
