@@ -3,7 +3,7 @@
 import asyncio
 import json
 import time
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from functools import partial
 from urllib.parse import quote
 
@@ -194,13 +194,18 @@ class Dashboard:
             return self.error_page(request, error)
         return self._html(body)
 
-    def problem_page(self, request: Request, answer: Response) -> Response:
-        """Return the page for a problem document, with the id by which the log names the request; to a page's script the document."""
+    def problem_page(self, request: Request, answer: Response, typed: Sequence[tuple[str, str]] = ()) -> Response:
+        """Return the page for a problem document, with the id by which the log names the request, and what was typed, to be corrected;
+        to a page's script the document."""
         if forms.is_by_script(request):
             return answer
         self._speak(request)
         shown = rendering.environment().get_template("error.html")
-        values = {"problem": json.loads(bytes(answer.body)), "request_id": request_id(request)}
+        wrong = json.loads(bytes(answer.body))
+        if wrong["status"] in {400, 404, 409, 412, 422} and request.method == "GET":
+            typed = request.query_params.multi_items()
+            wrong["place"] = forms.place(wrong, dict(typed))
+        values = {"problem": wrong, "request_id": request_id(request), "typed": typed}
         kept = {name: value for name, value in answer.headers.items() if name in {"retry-after", "allow"}}
         return self._html(shown.render(self._common(request), **values), answer.status_code, kept)
 

@@ -16,7 +16,7 @@ from starlette.responses import JSONResponse, RedirectResponse, Response
 from lodger.engine.core.errors import InputError, NotFound
 from lodger.engine.server.auth import client, session_of
 from lodger.engine.server.operation_call import authenticated
-from lodger.engine.server.problems import Refused
+from lodger.engine.server.problems import Refused, problem
 from lodger.engine.service.operations.route import ROOT, Route
 from lodger.engine.store.tenants import sessions
 from lodger.engine.web import rule_form, sign_in
@@ -60,32 +60,37 @@ async def call(pages: "Dashboard", request: Request) -> Response:
     modules = {name.removeprefix(MODULE): fields.pop(name) for name in list(fields) if name.startswith(MODULE)}
     fields |= {"source": json.dumps(modules)} if modules else {}
     fields |= {name: each if isinstance(each, str) else json.dumps(each) for name, each in rules.items()}
-    method, _space, path = _filled(request.query_params.get("to", ""), fields).partition(" ")
-    route = next(
-        (each for each in pages.api.engine.table.routes if each.method != "GET" and _is(each, method, path)), None
-    )
-    if route is None:
-        raise NotFound("operation_unknown", name=f"{method} {path}"[:200])
-    if found.by != "session" and not by_script:
-        raise Refused(403, "csrf_missing")
-    if "_csrf" not in fields and not by_script:
-        own = await _asking(pages, request)
-        if route.raw:
-            fields.pop("file", None)  # a name; the page asks for the file itself
-        question = _PLACE.sub(lambda name: fields.get(name[1], name[0]), request.query_params.get("confirm", ""))
-        return pages.shown(request, "call.html", route=route, fields=fields | own, question=question)
-    given = _body(route, fields, request.query_params.get("nest"), _given(request)) if route.at("body") else None
-    body = None if given is None else json.dumps(given).encode()
-    if route.declared.secret:
-        fields.pop("_key", None)  # answers with secrets are not kept
-    query = urlencode({each.name: text for each in route.at("query") if (text := fields.get(each.name))})
-    answer = await sent_to_api(pages, request, method, path, file if route.raw else body, fields, query, route.media)
-    if answer.status_code >= 400:
-        if builder:
-            wrong = json.loads(bytes(answer.body))
-            kept = {name: text for name, text in answer.headers.items() if name != "content-length"}
-            answer = JSONResponse(wrong | rule_form.place(wrong, rules), answer.status_code, kept)
-        return pages.problem_page(request, answer)
+    route = None
+    try:
+        method, _space, path = _filled(request.query_params.get("to", ""), fields).partition(" ")
+        changing = (each for each in pages.api.engine.table.routes if each.method != "GET")
+        route = next((each for each in changing if _is(each, method, path)), None)
+        if route is None:
+            raise NotFound("operation_unknown", name=f"{method} {path}"[:200])
+        if found.by != "session" and not by_script:
+            raise Refused(403, "csrf_missing")
+        if "_csrf" not in fields and not by_script:
+            question = _PLACE.sub(lambda name: fields.get(name[1], name[0]), request.query_params.get("confirm", ""))
+            own = await _asking(pages, request, fields)
+            kept = [each for each in pairs if each[0] not in own and not (route.raw and each[0] == "file")]
+            asks = {"question": question, "pairs": [*kept, *own.items()], "back": own["_back"]}
+            return pages.shown(request, "call.html", route=route, **asks)
+        given = _body(route, fields, request.query_params.get("nest"), _given(request)) if route.at("body") else None
+        body = None if given is None else json.dumps(given).encode()
+        if route.declared.secret:
+            fields.pop("_key", None)  # answers with secrets are not kept
+        query = urlencode({each.name: text for each in route.at("query") if (text := fields.get(each.name))})
+        answer = await sent_to_api(
+            pages, request, method, path, file if route.raw else body, fields, query, route.media
+        )
+    except InputError as error:
+        answer = problem(error, request.scope)
+    if route is None or answer.status_code >= 400:
+        wrong = json.loads(bytes(answer.body))
+        wrong |= (builder and rule_form.place(wrong, rules, builder["step"])) or {"place": place(wrong, fields)}
+        headers = {name: text for name, text in answer.headers.items() if name != "content-length"}
+        answer = Response(json.dumps(wrong), answer.status_code, headers)
+        return pages.problem_page(request, answer, [each for each in pairs if each[0] not in {"_csrf", "_key"}])
     pages.changes += route.changes
     value = json.loads(bytes(answer.body) or b"null")
     named = {f"answer.{name}": each for name, each in value.items()} if isinstance(value, dict) else {}
@@ -117,16 +122,34 @@ def _parts(body: bytes, boundary: str) -> dict[str, bytes]:
     return found
 
 
+def place(wrong: Values, fields: Mapping[str, str]) -> str | None:
+    """Return the name of the field that a problem is about: by the path that it gives, its code, the text that it repeats, or its
+    sentence; None if it is about none, or about what has changed meanwhile."""
+    typed = {name: text for name, text in fields.items() if not name.startswith("_")}
+    code, said, status = wrong["code"], wrong["detail"], wrong["status"]
+    if status not in {400, 404, 409, 422} or code == "changed_meanwhile":
+        return None
+    paths = [part for each in wrong.get("errors", ()) for part in reversed(each["at"].split("/"))]
+    words = [f"{each}{plural}" for each in reversed(code.split("_")) for plural in ("", "s")]
+    repeated = [
+        name
+        for name, text in typed.items()
+        if any(repr(each) in said for each in (text, *_WORDS.split(text[:2000])) if each)
+    ]
+    named = [name for name in typed if status in {400, 422} and re.search(rf"\b{re.escape(name)}\b", said)]
+    return next((name for name in (*paths, *words, *repeated, *named) if name in typed), None)
+
+
 def is_by_script(request: Request) -> bool:
     """Whether a page's script sends a form, with a header that no form has."""
     return "x-csrf-token" in request.headers
 
 
-async def _asking(pages: "Dashboard", request: Request) -> dict[str, str]:
+async def _asking(pages: "Dashboard", request: Request, fields: Mapping[str, str]) -> dict[str, str]:
     """Return the fields of the page that asks whether to go on: the session's token, where to return, and a key by which two clicks
     are one request."""
-    own = {"_csrf": await _csrf(pages, request), "_back": own_path(request, request.headers.get("referer", ""))}
-    return own | {"_key": secrets.token_hex(16)}
+    back = own_path(request, fields.get("_back") or request.headers.get("referer", ""))
+    return {"_csrf": await _csrf(pages, request), "_back": back, "_key": secrets.token_hex(16)}
 
 
 async def _csrf(pages: "Dashboard", request: Request) -> str:

@@ -61,15 +61,18 @@ def typed(pairs: Sequence[tuple[str, str]]) -> tuple[Values, Values] | None:
     return body, _in_each_way(fields | {"known": known and to_jsonable(known)}, rules)
 
 
-def place(problem: Mapping[str, Any], body: Values) -> Values:
-    """Return the field of the builder that a problem is about, and the text with the mistake; nothing if it is about another."""
-    code, rule, index = problem.get("code", ""), problem.get("rule"), problem.get("index")
-    if "zone" not in code and rule is None and index is None and not re.search("rule|interval", code):
+def place(problem: Mapping[str, Any], body: Values, step: str) -> Values:
+    """Return the builder's field that a problem is about, and the text with the mistake; nothing if it is about another field."""
+    code, rule, index = problem["code"], problem.get("rule"), problem.get("index")
+    if "zone" in code:
+        return {"place": f"{PREFIX}tz"}
+    if rule is None and index is None and not re.search("rule|interval", code):
         return {}
     texts = [each["text"] for each in (*body["rules"], *body["exclusions"])]
     number = rule or 0
-    field = "tz" if "zone" in code else "exclusions" if number >= len(body["rules"]) > 0 else "rules"
-    return {"place": field, "text": texts[number] if number < len(texts) else ""}
+    of_step = {"interval": "every", "days": "monthdays" if texts else "time", "text": "text"}
+    name = "exclusions" if number >= len(body["rules"]) > 0 else of_step[step]
+    return {"place": PREFIX + name, "text": texts[number] if number < len(texts) else ""}
 
 
 def _split(text: str) -> list[str]:

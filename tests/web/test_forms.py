@@ -33,8 +33,9 @@ class Forms(HTMLParser):
             self._area = found["name"] if tag == "textarea" else None
 
     def handle_data(self, data: str) -> None:
-        if self._area:
-            self.forms[-1][1][self._area] += data
+        if self._area:  # a browser leaves out a line break at the beginning
+            text = self.forms[-1][1]
+            text[self._area] += data if text[self._area] else data.removeprefix("\n")
 
     def handle_endtag(self, tag: str) -> None:
         self._area = None if tag == "textarea" else self._area

@@ -277,7 +277,7 @@ def test_who_is_signed_out_keeps_what_is_typed_and_goes_on_after_signing_in_besi
     page.keyboard.type("// one ")
     page.context.clear_cookies()
     page.keyboard.type("two")
-    expect(page.locator("[data-problem]").first).to_contain_text("You are signed out")
+    expect(page.locator("#notice")).to_contain_text("You are signed out")
     page.context.add_cookies(cookies)
     page.goto(f"{lodge.url}/t/acme/schedules/kept")
     page.context.clear_cookies()

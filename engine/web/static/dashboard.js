@@ -117,13 +117,23 @@ for (const each of document.querySelectorAll("[data-upload] [type=file]")) each.
 
 let leaving = false;
 
-// Says an error beside the form that it is about, if that has a place for it; null takes it away.
+// Says an error beside the field that it is about, else in the notice; null takes it away.
 function problem(element, error) {
-  if (!element.dispatchEvent(new CustomEvent("problem", { detail: error, bubbles: true, cancelable: true }))) return;
-  const place = element.querySelector("[data-problem]");
-  if (!place) { tell(error?.message ?? "", Boolean(error)); return; }
-  place.textContent = error?.message ?? "";
-  place.hidden = !error;
+  for (const each of element.querySelectorAll("[data-problem-of]")) each.remove();
+  for (const each of element.querySelectorAll("[aria-invalid]")) for (const name of ["aria-invalid", "aria-errormessage"]) each.removeAttribute(name);
+  const { place, text, index } = error?.problem ?? {}, field = place && element.querySelector(`[name="${CSS.escape(place)}"]:not([type=hidden])`);
+  tell(field ? "" : error?.message ?? "", Boolean(error));
+  if (!field) return;
+  const said = Object.assign(made("p", error.message, "problem"), { id: `problem-${place}`, role: "alert" });
+  said.dataset.problemOf = place;
+  (field.closest("label") ?? field).after(said);
+  field.setAttribute("aria-invalid", "true");
+  field.setAttribute("aria-errormessage", said.id);
+  for (const each of element.querySelectorAll("details:not([open])")) each.open = each.contains(field);
+  if (!text || !Number.isInteger(index)) return;
+  const line = made("code", undefined, "where");
+  line.append(text.slice(0, index), made("mark", text.slice(index, index + 1) || " "), text.slice(index + 1));
+  said.append(document.createElement("br"), line);
 }
 
 function made(tag, text, className) {
