@@ -5,7 +5,7 @@ from datetime import datetime
 
 from lodger.engine.recurrence.calendar.zones import known_zone
 from lodger.engine.recurrence.on_changes import OnChanges
-from lodger.engine.recurrence.parse import kind_of, parse_rule, resolved
+from lodger.engine.recurrence.parse import kind_of, parse_days, parse_rule, resolved
 from lodger.engine.recurrence.rrule import of_set, parse_set
 from lodger.engine.recurrence.rule import DstPolicy, Kind, RuleSpec, ScheduleRules
 from lodger.engine.recurrence.rule_errors import RuleInvalid
@@ -55,14 +55,17 @@ def windows_of(
     Raises:
         RuleInvalid: the text is not a rule.
     """
-    if kind_of(spec) is not Kind.RRULE:
-        return Windows(parse_rule(spec, default_tz=default_tz, dst=dst, now=now))
-    read = parse_set(spec.text, spec.dtstart, spec.tz if spec.tz is not None else default_tz)
-    if read.duration is not None:
-        return Windows(of_set(read, dst), days=read.duration.days, seconds=read.duration.seconds, zone=read.zone)
-    if read.date_only:  # a date is excluded even when DST skips its midnight, so the policy does not apply
-        return Windows(of_set(read), days=1, zone=read.zone, to_midnight=True)
-    return Windows(of_set(read, dst))
+    tz = spec.tz if spec.tz is not None else default_tz
+    kind = kind_of(spec)
+    if kind is Kind.CHANGES:
+        raise RuleInvalid("changes_excluded", index=0)
+    if kind is Kind.RRULE:
+        read = parse_set(spec.text, spec.dtstart, tz)
+        if length := read.duration:
+            return Windows(of_set(read, dst), days=length.days, seconds=length.seconds, zone=read.zone)
+    if days := parse_days(spec, default_tz=tz):
+        return Windows(days[0], days=1, zone=days[1], to_midnight=True)
+    return Windows(parse_rule(spec, default_tz=default_tz, dst=dst, now=now))
 
 
 def with_present_starts(rules: ScheduleRules, present: ScheduleRules) -> ScheduleRules:

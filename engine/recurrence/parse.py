@@ -16,7 +16,7 @@ from lodger.engine.recurrence.every import Every, is_interval, parse_every, whol
 from lodger.engine.recurrence.instant import format_instant, parse_time
 from lodger.engine.recurrence.on_changes import parse_changes
 from lodger.engine.recurrence.once import OnceAt, is_relative, parse_once
-from lodger.engine.recurrence.rule import DstPolicy, Kind, LocalSequence, Recurrence, RuleSpec
+from lodger.engine.recurrence.rule import DstPolicy, Fold, Gap, Kind, LocalSequence, Recurrence, RuleSpec
 from lodger.engine.recurrence.rule_errors import RuleInvalid
 from lodger.engine.recurrence.union import by_granularity
 
@@ -32,6 +32,8 @@ _CHANGES = r"(?i)on[ \t]+changes[ \t]"
 _ONCE = r"(?i)at[ \t]*\(|at[ \t]+(?:[0-9]{4}-|[0-9]{8})|in[ \t]+(?:[0-9]|P)|once, at "
 #: A date, and a time as ISO 8601 has it or none.
 _BARE_TIME = r"[0-9]{4}-[0-9]{2}-[0-9]{2}(?:[Tt]|[ \t]+[0-9]{2}:[0-9]{2}|[Zz+-]|[ \t]*\Z)"
+#: A date without a time.
+_DATE = r"(?i)(?:at[ \t]*\(?[ \t]*)?([0-9]{4})-?([0-9]{2})-?([0-9]{2})[ \t]*\)?"
 _ONCE_SENTENCE = r"(?i)once, (at \S{1,40})(?: \((\S{1,40})\))?"
 _SCHYNTAX = r"(?i)[a-z]+[ \t]*\(|\{"
 _EVERY = r"(?i)every[ \t]"
@@ -155,22 +157,14 @@ def parse_rule(
     text, kind = _checked(spec)
     dst = dst or DstPolicy()
     tz = spec.tz if spec.tz is not None else default_tz
-    days = whole_days(text)
-    if days and spec.dtstart is not None and _anchor(spec.dtstart).microsecond:
-        kind = Kind.EVERY  # a wall clock has whole seconds
-    elif kind is Kind.ENGLISH or (kind is Kind.EVERY and days):
-        days = days if kind is Kind.EVERY else 0
-        phrase = english.parse(f"every {days} days" if days else text.strip(" \t\r\n"))
-        home = zone(phrase.zone or tz or "UTC")
-        begin = spec.dtstart if spec.dtstart is not None else spec.counted_from
-        start = None if begin is None else _local_start(_anchor(begin), home)
-        return english.recurrence(phrase, start, home, dst, bounded=spec.dtstart is not None)
+    if read := _phrase(spec, text, kind, tz):
+        return english.recurrence(*read, dst, bounded=spec.dtstart is not None)
     if kind is Kind.RRULE:
         return rrule.parse(text, dtstart=spec.dtstart, tz=tz, dst=dst)
     anchor = None if spec.dtstart is None else _anchor(spec.dtstart)
     if kind is Kind.CRON:
-        read = cron.parse(text)
-        return _zoned(read.rule, read.tz or tz, read.tz_index if read.tz else None, dst)
+        crontab = cron.parse(text)
+        return _zoned(crontab.rule, crontab.tz or tz, crontab.tz_index if crontab.tz else None, dst)
     if kind is Kind.SCHYNTAX:
         return by_granularity(schyntax.parse(text), zone("UTC" if tz is None else tz), dst)
     if kind is Kind.EVERY:
@@ -189,6 +183,45 @@ def parse_rule(
             zone(tz)
         return once
     return _zoned(once, tz, None, dst)
+
+
+def _phrase(spec: RuleSpec, text: str, kind: Kind, tz: str | None) -> tuple[english.Phrase, int | None, Zone] | None:
+    """Return a rule in English or a step of whole days, its start as local second and its zone; None for any other rule."""
+    days = whole_days(text)
+    exact = days and spec.dtstart is not None and _anchor(spec.dtstart).microsecond  # a wall clock has whole seconds
+    if exact or not (kind is Kind.ENGLISH or (kind is Kind.EVERY and days)):
+        return None
+    phrase = english.parse(f"every {days} days" if days and kind is Kind.EVERY else text.strip(" \t\r\n"))
+    home = zone(phrase.zone or tz or "UTC")
+    begin = spec.dtstart if spec.dtstart is not None else spec.counted_from
+    return phrase, None if begin is None else _local_start(_anchor(begin), home), home
+
+
+def parse_days(spec: RuleSpec, *, default_tz: str | None = None) -> tuple[Recurrence, Zone] | None:
+    """Return the midnights of the days that a rule names, and their zone; None when it names times of day, or moments.
+
+    Raises:
+        RuleInvalid: the text is no rule, or one part of it names times of day and another none.
+    """
+    text, kind = _checked(spec)
+    tz = spec.tz if spec.tz is not None else default_tz
+    midnight = DstPolicy(Gap.NEXT, Fold.FIRST)
+    if kind is Kind.ONCE and (date := re.fullmatch(_DATE, text.strip(" \t\r\n"))):
+        text, kind = "-".join(date.groups()), Kind.ENGLISH
+    if read := _phrase(spec, text, kind, tz):
+        phrase, start, home = read
+        if not phrase.names_days():
+            return None
+        start = None if start is None else start - start % civil.DAY_S
+        return english.recurrence(phrase, start, home, midnight, bounded=spec.dtstart is not None), home
+    if kind is Kind.SCHYNTAX and schyntax.names_days(text):
+        home = zone("UTC" if tz is None else tz)
+        return Zoned(schyntax.parse(text), home, midnight), home
+    if kind is Kind.RRULE:
+        dates = rrule.parse_set(text, spec.dtstart, tz)
+        if dates.names_days():  # a date is meant even when DST skips its midnight, so the policy does not apply
+            return rrule.of_set(dates), dates.zone
+    return None
 
 
 def resolved(spec: RuleSpec, now: datetime, *, tz: str | None = None, start: datetime | None = None) -> RuleSpec:

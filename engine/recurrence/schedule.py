@@ -1,5 +1,6 @@
 """A whole schedule as one Recurrence: the union of its rules, minus its exclusions, inside [start, end)."""
 
+import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -18,6 +19,10 @@ from lodger.engine.recurrence.union import Union
 #: A local day is at most so long, changes of the clock included.
 _DAY = timedelta(days=1, hours=26)
 
+#: The time in the sentence of days, which says nothing of a whole day.
+_MIDNIGHT = re.compile(r"^At 00:00, |(?<=; and) at 00:00,| at 00:00\b")
+#: Changes of the clock come before this second of the day.
+_NIGHT_S = 5 * 3600
 #: Most steps of the search for the window over an instant, of one exclusion and of all.
 _WINDOW_STEPS, _ALL_WINDOWS_STEPS = 64, 1000
 #: A schedule without a slot for so many years is refused when it is saved.
@@ -32,8 +37,8 @@ _MAX_ANSWERS = 8
 class Windows:
     """The windows that one exclusion closes.
 
-    A rule without a duration excludes exactly its own instants; an RRULE set with ``DURATION`` excludes that long from each
-    slot on; one with a DATE as DTSTART excludes whole local days (RFC 5545 §3.6.1).
+    A rule that names days and no time of day excludes whole local days, an RRULE set with a DATE as DTSTART too (RFC 5545 §3.6.1);
+    one with ``DURATION`` excludes that long from each slot on; any other rule excludes exactly its own instants.
 
     Args:
         opens: slots that open a window.
@@ -73,6 +78,19 @@ class Windows:
         end = self._end(opened)
         return (opened, end) if instant < end or instant == opened else None
 
+    def misses(self, rules: Sequence[Recurrence]) -> bool:
+        """Whether it closes no slot of these rules, because it names other times of the same wall clock."""
+        times, key = self._opens.pace().times, self._opens.zone_key
+        if self._length or not times or key is None or any(rule.zone_key != key for rule in rules):
+            return False
+        others: set[int] = set()
+        for rule in rules:
+            if not (named := rule.pace().times):
+                return False
+            others.update(named)
+        # DST may move times of the night onto each other.
+        return others.isdisjoint(times) and max(min(others), min(times)) > _NIGHT_S
+
     def _end(self, opened: datetime) -> datetime:
         """Return when a window that opens at an instant ends: exclusive, or the same instant for a single one."""
         try:
@@ -92,7 +110,7 @@ class Windows:
         """Return in words when the exclusion closes the schedule."""
         words = self._opens.text()
         if self._to_midnight:
-            return f"the whole day: {words}"
+            return f"the whole day: {_MIDNIGHT.sub('', words)}"
         length = [duration_in_words(self._days * DAY_US)] if self._days else []
         length += [duration_in_words(self._seconds * SECOND_US, days=False)] if self._seconds else []
         return f"{' '.join(length)} from: {words}" if length else words
@@ -212,6 +230,8 @@ class CompiledSchedule(Union):
         for exclusion in self._exclusions:
             closed = exclusion.text()
             words += f"; but never {closed[0].lower()}{closed[1:]}"
+            if exclusion.misses(self.rules):
+                words += ", which closes none of its slots"
         if self._start is not None:
             words += f"; from {format_instant(self._start)}"
         if self._end is not None:

@@ -18,7 +18,7 @@ from lodger.engine.recurrence.rule import DstPolicy, Recurrence
 from lodger.engine.recurrence.rule_errors import RuleInvalid
 from lodger.engine.recurrence.union import Union, by_granularity
 
-__all__ = ["begins", "parse", "recurrence"]
+__all__ = ["Phrase", "begins", "parse", "recurrence"]
 #: Longest text of a rule in English, in characters.
 MAX_LENGTH = 500
 

@@ -198,6 +198,10 @@ class Phrase:
         """Whether some clause runs at its start's time of day or counts from there."""
         return any(each.follows_start() or each.needs_start() for each in self.clauses)
 
+    def names_days(self) -> bool:
+        """Whether the phrase names days and no time of day."""
+        return not any(each.times or each.period_us for each in self.clauses)
+
     def counts_days(self) -> bool:
         """Whether the phrase counts days from the start, rather than hours, minutes or seconds."""
         return not any(each.period_us for each in self.clauses)

@@ -69,6 +69,10 @@ class RuleSet:
     duration: Length | None = None
     unread: tuple[str, ...] = ()
 
+    def names_days(self) -> bool:
+        """Whether the set names days and no time of day: DTSTART is a DATE, or there is none and the rules have no times."""
+        return self.date_only or not (self.anchored or any(entry.rule.names_times() for entry in self.rules))
+
 
 @dataclass(frozen=True, slots=True)
 class _Line:

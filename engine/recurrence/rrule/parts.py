@@ -48,6 +48,10 @@ class Rule:
     bysecond: tuple[int, ...] = ()
     bysetpos: tuple[int, ...] = ()
 
+    def names_times(self) -> bool:
+        """Whether the rule names times of day, or moments closer than days."""
+        return self.freq > Freq.DAILY or bool(self.byhour or self.byminute or self.bysecond)
+
     def filled(self, start: int) -> "Rule":
         """Add the parts that the rule derives from DTSTART (RFC 5545 §3.3.10).
 

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from lodger.engine.recurrence.calendar import civil
 from lodger.engine.recurrence.calendar.dial import Dial, of_values
 from lodger.engine.recurrence.rrule.parser import Entry, RuleSet
-from lodger.engine.recurrence.rrule.parts import Freq, Rule
+from lodger.engine.recurrence.rrule.parts import UNIT_S, Freq, Rule
 from lodger.engine.recurrence.words import MONTHS, WEEKDAYS, clock, clock_times, joined, listed, sentence, series
 from lodger.engine.recurrence.words import ordinal as numbered
 
@@ -199,6 +199,11 @@ def rule_text(rule: Rule, start: int, until: int | None = None, *, last: int | N
     return text
 
 
+def _is_counted(rule: Rule) -> bool:
+    """Whether it depends on the start which days or times an INTERVAL names."""
+    return bool(civil.DAY_S % (rule.interval * UNIT_S[rule.freq]) if rule.freq in UNIT_S else rule.interval > 1)
+
+
 def _utc(second: int) -> str:
     """Return an instant, UTC seconds since 1970, in words."""
     return f"{moment_text(second, midnight=True)} UTC"
@@ -235,6 +240,8 @@ def set_text(rules: RuleSet, idle: Sequence[int] = ()) -> str:
         text += f"; but not on the whole of {_dates([_date(day) for day in sorted(rules.exdays)])}"
     if rules.anchored and (rules.rules or rules.exrules):
         text += f"; starting {moment_text(rules.start, midnight=True)}"
+    elif any(_is_counted(entry.rule) for entry in (*rules.rules, *rules.exrules)):
+        text += f"; counted from {WEEKDAYS[civil.weekday(rules.start // civil.DAY_S)]}, {moment_text(rules.start)}"
     if idle:
         text += f"; excluding {_dates([moment_text(local, midnight=True) for local in idle])} changes nothing"
     if rules.unread:

@@ -5,6 +5,8 @@ answers.
 """
 
 from lodger.engine.recurrence.groups import GroupedRule
+from lodger.engine.recurrence.rule_errors import RuleInvalid
+from lodger.engine.recurrence.schyntax.model import Unit
 from lodger.engine.recurrence.schyntax.parser import read
 from lodger.engine.recurrence.schyntax.rule import compiled
 
@@ -14,4 +16,12 @@ def parse(text: str) -> GroupedRule:
     return compiled(read(text))
 
 
-__all__ = ["parse"]
+def names_days(text: str) -> bool:
+    """Whether a schedule names days and no times of day; raises RuleInvalid when only some of its groups name times."""
+    timed = [any(each.unit in (Unit.HOURS, Unit.MINUTES, Unit.SECONDS) for each in group) for group in read(text)]
+    if any(timed) and not all(timed):
+        raise RuleInvalid("exclusion_mixed", index=0)
+    return not any(timed)
+
+
+__all__ = ["names_days", "parse"]

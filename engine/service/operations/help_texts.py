@@ -12,7 +12,7 @@ WORDS = {
     "tenant_id": "ID of the tenant.", "schedule": "Name or ID of the schedule.",
     "action_id": "ID of the action; 4 or more characters of its beginning or end are enough.",
     "name": "Name.", "tz": "IANA time zone, such as Europe/Berlin. Default: UTC.", "params": "Input of the script.",
-    "exclusions": "Rule with slots to exclude; may be repeated.",
+    "exclusions": "Rule with slots to exclude, or with whole days when it names no time of day; may be repeated.",
     "start": "Leave out slots before this instant.", "end": "Leave out slots at or after this instant.",
     "after": "Show slots after this instant. Default: now.", "n": "Number of slots.",
     "limits": "Limits of one attempt, such as {\"cpu_ms\": 500}.", "retry": "Number of attempts, or a retry policy.",

@@ -187,3 +187,46 @@ def test_an_exclusion_of_many_rules_closes_what_each_of_them_names() -> None:
     lines = "\n".join(f"RRULE:FREQ=YEARLY;BYMONTH=2;BYMONTHDAY=29;BYDAY=MO;BYHOUR={n}" for n in range(15))
     many = f"DTSTART:20200101T000000\n{lines}\nRRULE:FREQ=DAILY;BYHOUR=9"
     assert made("0 9,10 * * *", many, tz="UTC").next_after(NOW) == datetime(2026, 11, 22, 10, tzinfo=UTC)
+
+
+@pytest.mark.parametrize(
+    ("exclusion", "days", "words"),
+    [
+        ("every weekend", 2, "Every Saturday and Sunday"),
+        ("on 28-29 November 2026", 2, "On November 28, 2026 and on November 29, 2026"),
+        ("2026-11-28", 1, "On November 28, 2026"),
+        ("at 2026-11-28", 1, "On November 28, 2026"),
+        ("every 7 days", 1, "Every 7 days, counted from Saturday, November 28, 2026"),
+        ("P7D", 1, "Every 7 days, counted from Saturday, November 28, 2026"),
+        ("FREQ=WEEKLY;BYDAY=SA,SU", 2, "Every week on Saturday and Sunday"),
+        ("days(sat..sun)", 2, "on Saturday and Sunday"),
+        ("{days(sat)} {dates(11/29)}", 2, "on Saturday; and on November 29"),
+    ],
+)
+@pytest.mark.parametrize(("tz", "close"), [("UTC", 0), ("Asia/Kathmandu", -345)])
+def test_an_exclusion_without_a_time_of_day_closes_whole_days_of_its_zone(
+    exclusion: str, days: int, words: str, tz: str, close: int
+) -> None:
+    excluded = RuleSpec(exclusion, counted_from="2026-11-28T09:00" if "7" in exclusion else None)
+    compiled = compile_schedule(ScheduleRules((RuleSpec("PT15M"),), (excluded,), tz=tz))
+    begin = datetime(2026, 11, 28, tzinfo=UTC) + timedelta(minutes=close)
+    assert compiled.next_after(begin, inclusive=True) == begin + timedelta(days=days)
+    assert compiled.previous_before(begin) == begin - timedelta(minutes=15)
+    assert compiled.text().endswith(f"but never the whole day: {words} ({tz})")
+
+
+def test_an_exclusion_with_times_of_day_closes_these_and_says_when_none_is_a_slot() -> None:
+    nine = "FREQ=WEEKLY;BYDAY=SA,SU;BYHOUR=9"
+    for exclusion in ("weekends at 9", "0 9 * * 6,0", nine, "2026-11-21T09:00", "every hour on weekends"):
+        assert made("0,30 9 * * *", exclusion).next_after(NOW - timedelta(hours=4)) == NOW.replace(hour=8, minute=30)
+        assert "closes none" not in made("0 9 * * *", exclusion).text()
+        assert made("30 9 * * *", exclusion).text().endswith("(Europe/Berlin), which closes none of its slots")
+    for rule, exclusion in (("every hour", nine), ("30 2 * * *", "30 3 * * *"), ("0 9 * * *", "weekends at 10 (UTC)")):
+        assert "closes none" not in made(rule, exclusion).text(), "they may meet"
+
+
+@pytest.mark.parametrize("exclusion", ["{days(sat)} {h(9)}", "on changes of orders"])
+def test_an_exclusion_that_is_not_understood_is_refused(exclusion: str) -> None:
+    with pytest.raises(RuleInvalid) as caught:
+        made("0 9 * * *", exclusion)
+    assert caught.value.code in ("exclusion_mixed", "changes_excluded")

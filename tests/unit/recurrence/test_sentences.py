@@ -12,7 +12,7 @@ from lodger.engine.recurrence.rule import RuleSpec
 from lodger.engine.recurrence.rule_errors import RuleInvalid
 
 #: Sentences of the table that are not read as English.
-UNREAD = 34
+UNREAD = 35
 
 
 def _assert_distinguished(one: str, other: str, zone: str) -> None:
