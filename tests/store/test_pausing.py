@@ -34,6 +34,33 @@ def test_it_is_paused_after_so_many_failures_in_a_row_and_its_slots_are_accounte
     assert state_after(bench, THROWN) == "paused"
 
 
+def test_failures_in_a_row_are_counted_for_schedules_that_are_never_paused(bench: Bench) -> None:
+    bench.tenant(concurrent_runs=10)
+    failing = bench.schedule(overlap="allow")
+    bench.schedule(name="quiet")
+
+    def counts() -> list[int]:
+        return [each.failures for each in bench.engine.schedules.list("acme", filter="sort:-failures")]
+
+    for number in (1, 2):
+        bench.clock.advance(60)
+        bench.tick()
+        bench.commit(*bench.claim(), finished=lambda claim: THROWN if claim.schedule_id == failing.id else OK)
+        assert counts() == [number, 0]
+    assert [each.name for each in bench.engine.schedules.list("acme", filter="failures:2")] == ["s"]
+    bench.clock.advance(60)
+    assert bench.engine.schedules.list("acme", filter="failures:3") == []
+    bench.tick()
+    assert state_after(bench, OK) == "armed"
+    assert counts() == [0, 0]
+    for ends, left in (((THROWN, OK), 0), ((OK, THROWN), 1), ((THROWN, THROWN), 3)):
+        for _ in ends:
+            bench.engine.actions.run_now("acme", "s")
+        claimed = bench.claim()
+        bench.commit(*claimed, finished=lambda claim, ends=ends, claimed=claimed: ends[claimed.index(claim)])
+        assert counts()[0] == left, "the ends of one batch count in their order"
+
+
 def test_only_what_has_failed_for_good_counts_and_our_faults_do_not(bench: Bench) -> None:
     bench.tenant()
     bench.schedule("every 3600s", pause_after=1, retry={"attempts": 2, "backoff_s": 1, "engine_attempts": 1})

@@ -22,7 +22,15 @@ from lodger.engine.store.queue.stops import SUPERSEDED
 from lodger.engine.store.queue.version_pins import next_step
 from lodger.engine.store.records import AnyRow
 from lodger.engine.store.schema.attempt_records import attempt_records
-from lodger.engine.store.schema.scheduling import STARTABLE, actions, attempt_logs, attempts, limits_in_effect, tenants
+from lodger.engine.store.schema.scheduling import (
+    STARTABLE,
+    actions,
+    attempt_logs,
+    attempts,
+    limits_in_effect,
+    schedules,
+    tenants,
+)  # fmt: skip
 from lodger.engine.store.usage import budget_reservations, storage_usage, usage
 from lodger.sandbox.job import LogLine, ScriptError, Usage
 from lodger.sandbox.outcome import Blame, Outcome
@@ -36,12 +44,15 @@ _c, _behind = actions.c, actions.alias("behind")
 
 @cache
 def unended() -> Select[Any]:
-    """Select actions with the columns for their end: limits of their tenants, actions held behind them. Tenants are locked before."""
+    """Select actions with the columns for their end: limits of their tenants, failures in a row of their schedules, actions held
+    behind them. Tenants are locked before."""
     return select(
         _c.tenant_id, _c.id, _c.schedule_id, _c.revision, _c.step, _c.attempt, _c.node_id, _c.lease_epoch, _c.started_us, _c.due_at,
         _c.reason, _c.tenant_faults, _c.engine_faults, _c.conflicts, _c.steps, _c.node_key,
         select(limits_in_effect).where(tenants.c.id == _c.tenant_id).scalar_subquery().label("tenant_limits"),
         events.have_receivers(_c.tenant_id).label("has_receivers"),
+        select(schedules.c.failures).where(schedules.c.tenant_id == _c.tenant_id, schedules.c.id == _c.schedule_id)
+        .scalar_subquery().label("failures"),
         # Literals, see ready_queue.
         exists().where(
             _behind.c.schedule_id == _c.schedule_id,
@@ -120,7 +131,11 @@ class _Changes:
     logged: list[dict[str, Any]] = field(default_factory=list)
     recorded: list[dict[str, Any]] = field(default_factory=list)
     finished: set[schedule_concurrency.OrderKey] = field(default_factory=set)
+    #: Tenant, schedule and whether it failed, of each end that may change the number of failures in a row; and where it does.
     counted: list[tuple[str, str, bool]] = field(default_factory=list)
+    recounted: set[tuple[str, str]] = field(default_factory=set)
+    #: Schedules that are paused after some failures.
+    pausing: set[str] = field(default_factory=set)
     used: usage.Charges = field(default_factory=lambda: defaultdict(Counter))
     stored: Counter[str] = field(default_factory=Counter)
     held: list[tuple[str, str, int]] = field(default_factory=list)
@@ -159,7 +174,8 @@ def settle(
     budget_reservations.release(connection, changes.held)
     storage_usage.add_history(connection, changes.stored)
     schedule_concurrency.release(connection, changes.finished)
-    failed = schedule_concurrency.count_failures(connection, changes.counted)
+    counted = [each for each in changes.counted if each[:2] in changes.recounted]
+    failed = [each for each in schedule_concurrency.count_failures(connection, counted) if each[1] in changes.pausing]
     halted = {schedule for tenant, schedule in failed if tick.pause_failing(context, connection, tenant, schedule)}
     _require_missing_tables(connection, endings)
     ready_queue.refresh(connection, {ending.row.tenant_id for ending in endings}, touched)
@@ -206,9 +222,12 @@ def _settle_one(
     if schedule is not None and due is None:
         if row.has_held:
             changes.finished.add((row.tenant_id, schedule, row.node_key))
-        counts = revision is not None and revision.conduct.pause_after
-        if counts and (state == "done" or (state == "failed" and outcome.blames is Blame.TENANT)):
+        if state == "done" or (state == "failed" and outcome.blames is Blame.TENANT):
             changes.counted.append((row.tenant_id, schedule, state == "failed"))
+            if state == "failed" or row.failures:
+                changes.recounted.add((row.tenant_id, schedule))
+            if revision is not None and revision.conduct.pause_after:
+                changes.pausing.add(schedule)
     retry_at = due if following is None else None
     return Settled(row.tenant_id, row.id, schedule, row.attempt, state, outcome, retry_at_us=retry_at, step=row.step)
 

@@ -280,8 +280,7 @@ def _rows(
         (changes.replaced if runs[-1].held else changes.cancelled).append(line)
     elif runs and unfinished.any_retrying and revision.policies.overlap not in {Overlap.ALLOW, Overlap.QUEUE_ALL}:
         changes.superseded.append(line)
-        if revision.conduct.pause_after:
-            changes.failed.append((row.tenant_id, row.schedule_id, True))
+        changes.failed.append((row.tenant_id, row.schedule_id, True))
     requires = revision.requires if not key else written((*revision.requires.split(), NODE + key))
     if runs and requires:
         changes.required.add((row.tenant_id, requires))
