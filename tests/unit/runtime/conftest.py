@@ -6,16 +6,12 @@ from functools import partial
 import pytest
 from tests.unit.runtime import harness
 
-from lodger.sandbox.runtimes.quickjs import Runtime
-from lodger.sandbox.runtimes.quickjs_native import Runtime as NativeRuntime
-
 
 @pytest.fixture(scope="session")
-def runtime(request: pytest.FixtureRequest) -> Runtime | NativeRuntime:
-    native = getattr(request, "param", "quickjs") == "quickjs-native"
-    return harness.prepared_native() if native else harness.prepared()
+def runtime(request: pytest.FixtureRequest) -> harness.Forks:
+    return harness.prepared(getattr(request, "param", "quickjs"))
 
 
 @pytest.fixture
-def run(runtime: Runtime | NativeRuntime) -> Callable[..., harness.Reports]:
+def run(runtime: harness.Forks) -> Callable[..., harness.Reports]:
     return partial(harness.run, runtime)

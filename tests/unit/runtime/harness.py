@@ -4,60 +4,60 @@ import atexit
 import functools
 import json
 import os
-import resource
 import select
-import shutil
 import socket
+import struct
+import subprocess
 import sys
-import tempfile
-import traceback
-import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
+from tests.e2e.ready import LASTING_CHILDREN, LASTING_DESCRIPTORS
+
 from lodger.sandbox import frames
 from lodger.sandbox.limits import Limits
-from lodger.sandbox.runtimes.js import artefact
-from lodger.sandbox.runtimes.libwasmtime import STACK_BYTES
-from lodger.sandbox.runtimes.quickjs import Runtime
-from lodger.sandbox.runtimes.quickjs_native import Runtime as NativeRuntime
-from lodger.sandbox.runtimes.settings import native_settings
 
-CAPABILITY = """
-$.provide("echo", (context, call) => ({
-  ask: (value) => call("echo.ask", { value }),
-  now: (value) => $.callSync("echo.now", { value }),
-  plan: context.plan,
-}));
-"""
-
+#: Sizes of the limits (JSON) and files of a script that begins; the exit code of one that has ended.
+JOB, STATUS = struct.Struct("=II"), struct.Struct("=i")
 Answer = Callable[[str, Any], tuple[bool, Any]]
 
 
-@functools.cache
-def prepared() -> Runtime:
-    """Return a runtime with one example capability; its realm is in the cache, as that of any engine is."""
-    resource.setrlimit(resource.RLIMIT_STACK, (STACK_BYTES, resource.getrlimit(resource.RLIMIT_STACK)[1]))  # a worker's
-    runtime = Runtime()
-    sources = [(name, text) for name, text in artefact.read_sources() if not name.startswith("cap-")]
-    runtime.prepare(artefact.baked([*sources, ("cap-echo.js", CAPABILITY)]).settings())
-    return runtime
+class Forks:
+    """A process that has prepared a runtime (:mod:`tests.unit.runtime.forks`) and forks a worker for each script.
+
+    A fork of the tests' own process, which has collected thousands of them, takes ten times as long.
+    """
+
+    def __init__(self, kind: str, without: str) -> None:
+        self._line, theirs = socket.socketpair()
+        with theirs:
+            process = subprocess.Popen(
+                [sys.executable, "-m", "tests.unit.runtime.forks", kind, without, str(theirs.fileno())],
+                stdin=subprocess.DEVNULL, pass_fds=[theirs.fileno()], cwd=Path(__file__).parents[3],
+            )  # fmt: skip
+        LASTING_CHILDREN.add(str(process.pid))
+        LASTING_DESCRIPTORS.add(str(self._line.fileno()))
+        atexit.register(process.wait)
+        atexit.register(self._line.close)
+
+    def begin(self, end: socket.socket, numbers: dict[str, int], wire: bytes) -> None:
+        """Let a worker run a script and talk through a socket."""
+        text = json.dumps(numbers).encode()
+        socket.send_fds(self._line, [JOB.pack(len(text), len(wire))], [end.fileno()])
+        self._line.sendall(text + wire)
+
+    def ended(self) -> int:
+        """Wait for the end of the worker, and return its exit code, negative for a signal."""
+        (status,) = STATUS.unpack(read_exactly(self._line, STATUS.size))
+        return int(status)
 
 
 @functools.cache
-def prepared_native() -> NativeRuntime:
-    """Return the same for runtime ``quickjs-native``."""
-    folder = Path(tempfile.mkdtemp(prefix="lodger-native-"))
-    atexit.register(shutil.rmtree, folder, ignore_errors=True)
-    capability = folder / "cap-echo.js"
-    capability.write_text(CAPABILITY)
-    runtime = NativeRuntime()
-    settings = native_settings()
-    files = [path for path in settings["library"].split("\n") if not Path(path).name.startswith("cap-")]
-    runtime.prepare(settings | {"library": "\n".join([*files, str(capability)])})
-    return runtime
+def prepared(kind: str = "quickjs", without: str = "") -> Forks:
+    """Return a runtime with one example capability, without one of its parts: ``reseed`` or ``warm-up``."""
+    return Forks(kind, without)
 
 
 class SocketChannel:
@@ -133,42 +133,20 @@ def bundle(modules: str | Mapping[str, str | bytes], context: str) -> bytes:
 
 
 def run(
-    runtime: Runtime | NativeRuntime,
+    runtime: Forks,
     modules: Any,
     *,
     context: Any = None,
     answer: Answer | None = None,
     now_us: int = 0,
-    before: Callable[[], None] | None = None,
     **limits: int,
 ) -> Reports:
-    """Run a script in a worker forked from this process, and return its frames."""
+    """Run a script in a forked worker, and return its frames."""
     ours, theirs = socket.socketpair()
     numbers = dict.fromkeys(frames.HEADER_FIELDS, 0) | asdict(Limits(**limits)) | {"now_us": now_us}
     numbers |= dict(zip(frames.SEED_FIELDS, frames.SEED.unpack(os.urandom(frames.SEED.size)), strict=True))
     wire = bundle(modules, json.dumps(context or {}))
-    sys.stdout.flush()
-    with warnings.catch_warnings():
-        warnings.simplefilter(
-            "ignore", DeprecationWarning
-        )  # forking beside pytest-timeout's thread: the child touches neither
-        pid = os.fork()
-    if pid == 0:
-        code = 1
-        try:
-            ours.close()
-            max_s = numbers["cpu_ms"] // 1000 + 2  # without walls, this ends endless scripts
-            resource.setrlimit(resource.RLIMIT_CPU, (max_s, max_s))
-            if before is not None:
-                before()
-            realm = runtime.fresh()
-            realm.bound(numbers)
-            realm.run(wire, SocketChannel(theirs))
-            code = 0
-        except BaseException:
-            traceback.print_exc()
-        finally:
-            os._exit(code)
+    runtime.begin(theirs, numbers, wire)
     theirs.close()
     reported = Reports()
     try:
@@ -177,7 +155,7 @@ def run(
         )
     finally:
         ours.close()
-        reported.status = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+        reported.status = runtime.ended()
     return reported
 
 

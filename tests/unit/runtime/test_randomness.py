@@ -1,11 +1,10 @@
 """Randomness and clock: workers of one zygote draw different numbers, and the clock is the job's."""
 
 import pytest
+from tests.unit.runtime import harness
 
-from lodger.sandbox.runtimes.js import realm
-from lodger.sandbox.runtimes.native import realm as native_realm
-
-BOTH = pytest.mark.parametrize("runtime", ["quickjs", "quickjs-native"], indirect=True)
+RUNTIMES = ("quickjs", "quickjs-native")
+BOTH = pytest.mark.parametrize("runtime", RUNTIMES, indirect=True)
 
 DRAW = "return [Math.random(), Math.random()]"
 
@@ -17,11 +16,10 @@ def test_forked_twins_differ(run) -> None:
     assert all(0 <= one < 1 for pair in drawn for one in pair)
 
 
-@BOTH
-def test_without_the_reseed_twins_are_equal(run, monkeypatch) -> None:
-    for each in (realm.QuickRealm, native_realm.NativeRealm):
-        monkeypatch.setattr(each, "reseed", lambda self: None)
-    assert run(DRAW).result == run(DRAW).result
+@pytest.mark.parametrize("kind", RUNTIMES)
+def test_without_the_reseed_twins_are_equal(kind: str) -> None:
+    runtime = harness.prepared(kind, without="reseed")
+    assert harness.run(runtime, DRAW).result == harness.run(runtime, DRAW).result
 
 
 @BOTH

@@ -1,6 +1,6 @@
 """Warming up a realm leaves nothing that a script could see."""
 
-from lodger.sandbox.runtimes.quickjs import Runtime
+from tests.unit.runtime import harness
 
 WORLD = """
 const seen = [];
@@ -22,17 +22,9 @@ return [seen, stack];
 """
 
 
-def test_the_world_is_the_same_touched_or_not(run, monkeypatch) -> None:
+def test_the_world_is_the_same_touched_or_not(run) -> None:
     touched = run(WORLD, result_bytes=1 << 20).result
-    monkeypatch.setattr(Runtime, "_touch", lambda self, guest: None)
-    monkeypatch.setattr(Runtime, "_rehearse", lambda self, guest: None)
-    runtime = Runtime()
-    from tests.unit.runtime import harness
-
-    prepared = harness.prepared()
-    assert prepared.machine is not None
-    runtime.machine, runtime.numbers = prepared.machine, prepared.numbers
-    assert harness.run(runtime, WORLD, result_bytes=1 << 20).result == touched
+    assert harness.run(harness.prepared(without="warm-up"), WORLD, result_bytes=1 << 20).result == touched
     assert len(touched[0]) > 1000
 
 
