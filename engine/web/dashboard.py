@@ -23,7 +23,7 @@ from lodger.engine.store.tenants import sessions, sign_in_codes
 from lodger.engine.store.tenants.sessions import NewSession
 from lodger.engine.web import forms, listing, rendering, sign_in
 from lodger.engine.web.page import Reader, Values, root_of
-from lodger.engine.web.pages import actions, operations, overview, schedules, scripts, tenants
+from lodger.engine.web.pages import actions, find, operations, overview, schedules, scripts, tenants
 from lodger.engine.web.texts import LANGUAGE, _, preferred
 from lodger.stdlib import declarations
 
@@ -52,6 +52,7 @@ PAGES: dict[str, Page] = {
     "/scripts": scripts.scripts,
     "/audit": tenants.audit,
     "/nodes": tenants.nodes,
+    "/find": find.find,
     "/operations": operations.operations,
     "/operations/{operation}": operations.operation,
     "/t/{tenant}": overview.overview,
@@ -65,6 +66,7 @@ PAGES: dict[str, Page] = {
     "/t/{tenant}/scripts/{script}": scripts.script,
     "/t/{tenant}/audit": tenants.audit,
     "/t/{tenant}/settings": tenants.settings,
+    "/t/{tenant}/find": find.find,
     "/t/{tenant}/operations": operations.operations,
     "/t/{tenant}/operations/{operation}": operations.operation,
 }
@@ -74,6 +76,7 @@ LISTS: dict[Page, listing.Asked] = {
     scripts.scripts: listing.asked_of("scripts"),
     schedules.schedules: listing.asked_of("schedules", schedules.terms),
     actions.actions: listing.asked_of("actions", actions.terms),
+    actions.action: actions.asked_log,
     tenants.audit: tenants.asked_audit,
     tenants.nodes: lambda reader: ("nodes.list", {"gone": bool(reader.chosen("gone"))}),
     operations.operation: operations.asked,
@@ -182,7 +185,7 @@ class Dashboard:
         key = (*of_caller, str(request.url.path), str(request.url.query), language)
         try:
             form, of_list = request.query_params.get("format"), LISTS.get(page)
-            if of_list is not None and form in {"csv", "json"}:
+            if of_list is not None and form in listing.FORMS:
                 file = await Reader(self._api, request).run(
                     lambda reader: listing.exported(reader, *of_list(reader), form)
                 )

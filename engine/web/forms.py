@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 #: Parts of pages that show what an operation answers, by its name.
 PARTS = {
     "actions.backfill": "backfill.html", "actions.backfill_preview": "backfill.html", "schedules.preview": "slots.html",
+    "actions.bulk": "bulk.html", "schedules.bulk": "bulk.html",
     "schedules.what_if": "what_if.html", "scripts.check": "checked.html", "scripts.dry_run": "dry_run.html",
 }  # fmt: skip
 #: Most fields of a form: a script has at most 500 files, each a field, and a tenant some fifty limits.
@@ -103,7 +104,7 @@ async def call(pages: "Dashboard", request: Request) -> Response:
     if by_script:
         html = pages.rendered(request, part, fields=fields, answer=value, builder=builder) if part else None
         then = asked and own_path(request, _filled(asked, fields | named))
-        return JSONResponse({"html": html, "then": then, "changes": route.changes})
+        return JSONResponse({"html": html, "then": then, "changes": route.changes, "next": named.get("answer.next")})
     if (part and not asked) or (route.declared.secret and value is not None):
         shown = {"fields": fields, "answer": value, "part": part, "builder": None}
         return pages.shown(request, "call.html", route=route, question="", **shown)

@@ -13,6 +13,7 @@ from urllib.parse import urlencode
 
 from starlette.responses import Response
 
+from lodger.engine.core.clock import from_us
 from lodger.engine.core.errors import NotFound
 from lodger.engine.core.serialization import to_jsonable
 from lodger.engine.service.bulk import Matched
@@ -147,7 +148,7 @@ def asked_of(noun: str, terms: Callable[[Reader], str] = lambda _reader: "") -> 
 
 
 def exported(reader: Reader, operation: str, asked: Values, form: str) -> Response:
-    """Return everything that an operation lists as a file: JSON, or CSV with one column for each field.
+    """Return everything that an operation lists as a file of one of :data:`FORMS`.
 
     Raises:
         NotFound: operation_unknown, of one that lists nothing.
@@ -160,7 +161,7 @@ def exported(reader: Reader, operation: str, asked: Values, form: str) -> Respon
     cursor: Values = {}
     while len(entries) < MAX_EXPORTED:
         page = reader.ask(operation, **{**asked, **at_once, **cursor})
-        if not isinstance(page, list):
+        if not isinstance(page, list) or (form == "log" and operation != "actions.logs"):
             raise NotFound("operation_unknown", name=operation)
         entries += page
         following = getattr(page, "next", None)
@@ -173,9 +174,8 @@ def exported(reader: Reader, operation: str, asked: Values, form: str) -> Respon
     if "cursor" not in known:
         entries = in_order(reader, entries)
     # A hundred thousand entries take seconds. They are encoded one by one: between two, other threads have their turn.
-    text = (_as_json if form == "json" else _as_csv)(entries)
-    media = "application/json" if form == "json" else "text/csv; charset=utf-8"
-    return Response(text, headers=headers, media_type=media)
+    encode, media = FORMS[form]
+    return Response(encode(entries), headers=headers, media_type=media)
 
 
 def _as_json(entries: list[Any]) -> bytes:
@@ -198,3 +198,17 @@ def _cell(value: Any) -> Any:
     text = "" if value is None else value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
     # A spreadsheet takes what begins so for a formula.
     return f"'{text}" if isinstance(value, str) and text[:1] in {"=", "+", "-", "@", "\t", "\r"} else text
+
+
+def _as_log(lines: list[Any]) -> bytes:
+    """Return the lines of a log as text, each with its time and level."""
+    times = (f"{from_us(each.us).isoformat()} " if each.us else "" for each in lines)
+    return "".join(f"{time}{each.level} {each.text}\n" for time, each in zip(times, lines, strict=True)).encode()
+
+
+#: Forms of files: how entries are encoded, and the media type.
+FORMS: dict[str, tuple[Callable[[list[Any]], bytes], str]] = {
+    "json": (_as_json, "application/json"),
+    "csv": (_as_csv, "text/csv; charset=utf-8"),
+    "log": (_as_log, "text/plain; charset=utf-8"),
+}

@@ -4,7 +4,6 @@ export { javascript } from "@codemirror/lang-javascript";
 export { json } from "@codemirror/lang-json";
 export { HighlightStyle, bracketMatching, indentOnInput, syntaxHighlighting, syntaxTree } from "@codemirror/language";
 export { lintKeymap, linter } from "@codemirror/lint";
-export { MergeView } from "@codemirror/merge";
 export { highlightSelectionMatches, search, searchKeymap } from "@codemirror/search";
 export { EditorState, StateEffect } from "@codemirror/state";
 export { EditorView, drawSelection, highlightActiveLine, highlightSpecialChars, hoverTooltip, keymap, lineNumbers } from "@codemirror/view";

@@ -70,12 +70,17 @@ def action(reader: Reader) -> tuple[str, Values]:
         *((f"actions.{each}", of) for each in ("attempts", "logs", "limits", "deliveries", "compared")),
         *(partial(found, reader, action) for found in (_schedule, _beside, _source, *VALUES)),
     )
+    levels, text = (
+        reader.request.query_params.get("level", "").split(),
+        reader.request.query_params.get("text", "").lower(),
+    )
     return "action.html", {
         "action": action,
         "zone": schedule and schedule.tz,
         "input": None if schedule is None else schedule.params,
         "attempts": attempts,
         "logs": logs,
+        "shown": [each for each in logs if text in each.text.lower() and each.level in (levels or [each.level])],
         "deliveries": deliveries,
         "timeline": timeline(action, attempts, deliveries, reader.now),
         "beside": beside,
@@ -86,6 +91,11 @@ def action(reader: Reader) -> tuple[str, Values]:
         **{name: value for each in more for name, value in each.items()},
         **({} if action.params is None else {"input": action.params}),
     }
+
+
+def asked_log(reader: Reader) -> tuple[str, Values]:
+    """Return the operation that lists the log of an action, and its arguments."""
+    return "actions.logs", reader.tenant | {"action_id": reader.request.path_params["action"]}
 
 
 def _schedule(reader: Reader, action: Action) -> Schedule | None:

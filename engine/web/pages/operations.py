@@ -61,7 +61,7 @@ def operations(reader: Reader) -> tuple[str, Values]:
     if (tenant := reader.tenant["tenant_id"]) is not None:
         reader.ask("tenants.get", tenant_id=tenant)
     groups: dict[str, list[tuple[str, str]]] = {}
-    for name, route in _names(reader).items():
+    for name, route in routes(reader).items():
         groups.setdefault(route.noun, []).append((name, summary(route.function)))
     return "operations.html", {"groups": groups}
 
@@ -103,7 +103,7 @@ def operation(reader: Reader) -> tuple[str, Values]:
     if tenant is not None and "tenant_id" in wanted:
         path["tenant_id"] = tenant
     complete = wanted <= asked.keys() | path.keys()
-    names = {key: each for key, each in _names(reader).items() if key != name}
+    names = {key: each for key, each in routes(reader).items() if key != name}
     others = {key: each for key, each in names.items() if each.noun == route.noun}
     inner = {key: each for key, each in names.items() if route.noun[:-1] in {of.name for of in each.at("path")}}
     result = refusal = None
@@ -159,7 +159,7 @@ def _route(reader: Reader, name: str) -> Route | None:
     return next((each for each in found if each.of_tenant == of_tenant), None if of_tenant or not found else found[0])
 
 
-def _names(reader: Reader) -> dict[str, Route]:
+def routes(reader: Reader) -> dict[str, Route]:
     """Return the routes of the operations that the caller may carry out in the page's place, by name."""
     found = {name: _route(reader, name) for name in dict.fromkeys(each.name for each in reader.table.routes)}
     return {name: each for name, each in found.items() if each is not None and reader.caller.role.covers(each.role)}

@@ -10,12 +10,6 @@ function tell(text, bad) {
   notice.className = bad ? "warn" : "";
 }
 
-// What a problem document, or anything else that an answer may be, says.
-function sentences(answer, value) {
-  const parts = value ? [value.detail || value.title, value.why, value.fix && t`To fix it: ${value.fix}`] : [t`The server answered ${answer.status}`];
-  return parts.filter(Boolean).map((each) => each.replace(/[.]$/, "")).join(". ");
-}
-
 const reach = (path, options) => fetch(path, options).catch(() => { throw new Error(t`The server does not answer`); });
 
 // Not while something is typed, which would be lost: who signs in beside it goes on.
@@ -24,19 +18,20 @@ function leadToSignIn() {
   throw new Error(t`You are signed out`);
 }
 
-// Asks the API for a value of JSON or nothing; or sends the fields of a form to the address that it has.
-async function call(method, path, body) {
-  const headers = { Accept: "application/json" }, form = body instanceof URLSearchParams || body instanceof FormData;
-  if (body && !form) headers["Content-Type"] = "application/json";
-  const session = await reach(api + "/session");
-  if (session.status === 401) leadToSignIn();
-  const own = await session.json().catch(() => null);
-  if (!session.ok) throw new Error(sentences(session, own));
-  headers["X-CSRF-Token"] = own.csrf;
-  const answer = await reach(form ? path : api + path, { method, headers, body: form ? body : JSON.stringify(body) });
+// Asks for a value of JSON or nothing; a problem document says why there is none.
+async function request(path, options) {
+  const answer = await reach(path, options);
+  if (answer.status === 401) leadToSignIn();
   const value = await answer.json().catch(() => null);
-  if (!answer.ok) throw Object.assign(new Error(sentences(answer, value)), { problem: value ?? {} });
-  return value;
+  if (answer.ok) return value;
+  const parts = value ? [value.detail || value.title, value.why, value.fix && t`To fix it: ${value.fix}`] : [t`The server answered ${answer.status}`];
+  throw Object.assign(new Error(parts.filter(Boolean).map((each) => each.replace(/[.]$/, "")).join(". ")), { problem: value ?? {} });
+}
+
+// Sends the fields of a form with the token of the session.
+async function send(path, body) {
+  const { csrf } = await request(api + "/session");
+  return request(path, { method: "POST", headers: { Accept: "application/json", "X-CSRF-Token": csrf }, body });
 }
 
 // The same for each try of one click until it is answered: a repeated request does nothing twice.
@@ -115,8 +110,6 @@ document.addEventListener("formdata", (event) => {
 // Without a script the page that asks has the field.
 for (const each of document.querySelectorAll("[data-upload] [type=file]")) each.required = true;
 
-let leaving = false;
-
 // Says an error beside the field that it is about, else in the notice; null takes it away.
 function problem(element, error) {
   for (const each of element.querySelectorAll("[data-problem-of]")) each.remove();
@@ -168,22 +161,27 @@ async function busy(element, work) {
   }
 }
 
-// Sends a form, or what a button asks for. What an operation answers is shown by the server.
-async function change(element, address) {
-  const typed = element.matches("form") ? new FormData(element) : "", fields = element.dataset.upload ? typed : new URLSearchParams(typed);
+// Sends a form, or what a button asks for, and again with the cursor of an answer that is a part. What an operation answers is shown by the server.
+async function change(element, address, button) {
+  const typed = element.matches("form") ? new FormData(element, button) : "", fields = element.dataset.upload ? typed : new URLSearchParams(typed);
   await busy(element, async () => {
-    fields.set("_key", keyOf(element, address + fields));
-    const { then, changes, html } = await call("POST", address, fields);
+    let answer;
+    do {
+      fields.set("_key", keyOf(element, address + fields));
+      answer = await send(address, fields);
+      if (answer.next) show(notice, answer.html);
+      fields.set("cursor", answer.next ?? "");
+    } while (answer.next);
     delete element.asked;
     delete element.dataset.typed;
-    if (then) { leaving = true; location.assign(then); return; }
-    if (changes) {
+    if (answer.then) { location.assign(answer.then); return; }
+    if (answer.changes) {
       tell(t`Done.`);
       await refresh(true);
       wake();
       element.closest("details.panel")?.removeAttribute("open");
     }
-    if (html) show(element.querySelector("[data-shown='']") ?? notice, html);
+    if (answer.html) show(element.querySelector("[data-shown='']") ?? notice, answer.html);
   });
 }
 
@@ -199,16 +197,12 @@ document.addEventListener("click", async (event) => {
   }
 });
 
-document.addEventListener("submit", (event) => {
-  if (event.target.hasAttribute("aria-busy")) { event.preventDefault(); event.stopImmediatePropagation(); }
-}, true);
-
 document.addEventListener("submit", async (event) => {
-  const form = event.target;
+  const { target: form, submitter } = event;
   if (!form.dataset.call && !form.dataset.upload) return;
   event.preventDefault();
-  const words = form.dataset.confirm?.replace(/\{(\w+)\}/g, (_, name) => form.elements[name]?.value || name);
-  if (!words || confirm(words)) await change(form, event.submitter?.getAttribute("formaction") ?? form.getAttribute("action"));
+  const words = (submitter?.dataset.confirm ?? form.dataset.confirm)?.replace(/\{(\w+)\}/g, (_, name) => form.elements[name]?.value || name);
+  if (!words || confirm(words)) await change(form, submitter?.getAttribute("formaction") ?? form.getAttribute("action"), submitter);
 });
 
 // Shows what a form would do while it is filled in, at the places that have an address for it, when typing pauses; what is typed later counts.
@@ -219,7 +213,7 @@ async function lookAhead(form) {
   const places = [...form.querySelectorAll("[data-shown^='/']")];
   const empty = places.some((each) => [...each.closest(".builder, .editor, form").querySelectorAll("[required]")].some((field) => !field.value));
   try {
-    const found = empty ? [] : await Promise.all(places.map((each) => call("POST", each.dataset.shown, new URLSearchParams(new FormData(form)))));
+    const found = empty ? [] : await Promise.all(places.map((each) => send(each.dataset.shown, new URLSearchParams(new FormData(form)))));
     if (!isLatest()) return;
     problem(form, null);
     places.forEach((each, at) => show(each, found[at]?.html ?? ""));
@@ -255,48 +249,44 @@ function nameCells(place) {
   }
 }
 
-function filledIn(form) {
-  return form.contains(document.activeElement) && document.activeElement.matches("input, select, textarea")
-    || [...form.elements].some((field) => field.type === "checkbox" || field.type === "radio" ? field.checked !== field.defaultChecked
-      : field.matches("select") ? field.value !== ([...field.options].find((each) => each.defaultSelected) ?? field.options[0])?.value
-      : field.matches("input, textarea") && field.value !== field.defaultValue);
-}
-
-const morphing = (once) => ({
+const morphing = {
   morphStyle: "innerHTML",
   callbacks: {
-    beforeNodeMorphed: (old) => !(old instanceof Element) || !(old.matches("[data-stay]") || (!once && old.matches("form") && filledIn(old))),
+    beforeNodeMorphed: (old) => !(old instanceof Element) || !old.matches("[data-stay], form[data-typed]"),
     beforeAttributeUpdated: (name, node) => !(name === "open" && node.matches("details")) && !(name === "aria-busy" || name === "disabled" && node.closest("[aria-busy]")),
   },
-});
+};
+
+// The main part of a page of the server.
+async function read(address, headers) {
+  const answer = await reach(address, { redirect: "manual", signal: AbortSignal.timeout(SILENCE_MS), headers: { Accept: "text/html", ...headers } });
+  if (answer.type === "opaqueredirect") leadToSignIn();
+  const found = new DOMParser().parseFromString(await answer.text(), "text/html").getElementById("main");
+  if (answer.ok && found) return found;
+  const words = found?.querySelector("h1")?.textContent.trim() || t`The server answered ${answer.status}`;
+  throw Object.assign(new Error(words), { after: Number(answer.headers.get("Retry-After")) || 0 });
+}
 
 async function refresh(once) {
-  const answer = await fetch(location.href, { redirect: "manual", signal: AbortSignal.timeout(SILENCE_MS), headers: { Accept: "text/html", ...(once && { "Cache-Control": "no-cache" }) } });
-  if (answer.type === "opaqueredirect") leadToSignIn();
-  if ("error" in main.dataset) { if (answer.ok) location.reload(); return; }
-  const next = new DOMParser().parseFromString(await answer.text(), "text/html").getElementById("main");
-  if (!answer.ok || !next) {
-    const words = next?.querySelector("h1")?.textContent.trim() || t`The server answered ${answer.status}`;
-    throw Object.assign(new Error(words), { after: Number(answer.headers.get("Retry-After")) || 0 });
-  }
+  const next = await read(location.href, once && { "Cache-Control": "no-cache" });
+  if ("error" in main.dataset) { location.reload(); return; }
   const log = main.querySelector(".log");
   const top = log && log.scrollTop + log.clientHeight < log.scrollHeight - 4 ? log.scrollTop : 1e9;
   nameCells(next);
   showTimes(next);
-  morph.Idiomorph.morph(main, next.childNodes, morphing(once));
+  morph.Idiomorph.morph(main, next.childNodes, morphing);
   // A log that is read at its end follows, another stays where it is.
   main.querySelector(".log")?.scrollTo(0, top);
   if (next.dataset.refresh) main.dataset.refresh = next.dataset.refresh;
   else delete main.dataset.refresh;
   answered = new Date();
   showStale("");
-  document.dispatchEvent(new Event("refreshed"));
 }
 
 // Numbers that could not be read anew are said to be old.
 function showStale(why) {
   const time = wallTime(answered).slice(11);
-  stale.hidden = !why;
+  stale.hidden = !why || "error" in main.dataset;
   stale.textContent = why && t`${why.replace(/[.]$/, "")}. This page shows the state of ${time}; it tries again by itself.`;
   main.classList.toggle("stale", Boolean(why));
 }
@@ -309,7 +299,7 @@ async function keepFresh() {
     try {
       await refresh(false);
     } catch (error) {
-      showStale(error instanceof TypeError || error.name === "TimeoutError" ? t`The server does not answer` : error.message);
+      showStale(error.message);
       if (error.after) await new Promise((go) => setTimeout(go, Math.min(error.after, 60) * 1000));
     }
   }
@@ -329,54 +319,6 @@ if (choice) {
 showTimes(document);
 keepFresh();
 
-// What matches a filter is changed in parts, with a progress.
-
-document.addEventListener("click", async (event) => {
-  const button = event.target.closest("[data-do]");
-  if (!button || event.detail > 1) return;
-  const form = button.closest("form"), { bulk, noun, filter } = form.dataset, progress = form.querySelector("progress"), output = form.querySelector("output");
-  const said = button.dataset.title;
-  await busy(form, async () => {
-    const before = await call("GET", `${bulk}-count?filter=${encodeURIComponent(filter)}`);
-    if (!confirm(t`${said} ${before.count}${before.complete ? "" : " " + t`or more`} ${noun}?`)) return;
-    progress.hidden = false;
-    const body = { do: button.dataset.do, filter, ...(form.elements.why.value && { why: form.elements.why.value }), ...(!bulk.startsWith("/tenants/") && { tenant_id: null }) };
-    for (let found; !found || found.next;) {
-      found = await call("POST", `${bulk}-bulk`, { ...body, ...(found && { cursor: found.next }) });
-      const refused = Object.entries(found.refused).map(([code, count]) => t`${count} refused (${code})`).join(", ");
-      progress.max = found.matched || 1;
-      progress.value = found.done + Object.values(found.refused).reduce((sum, each) => sum + each, 0);
-      output.textContent = t`${found.done} of ${found.matched} done` + (refused && ", " + refused);
-    }
-    tell(`${said}: ${output.textContent}.`);
-    form.reset();
-    await refresh(true);
-  });
-});
-
-// A log is read by level and text, and kept as a file.
-
-function filterLog() {
-  const form = main.querySelector("[data-log-tools]");
-  if (!form) return;
-  const { level, text } = form.elements, wanted = text.value.toLowerCase(), lines = [...main.querySelectorAll("pre.log > span")];
-  for (const each of lines) each.hidden = Boolean(level.value && !level.value.split(" ").includes(each.className)) || !each.textContent.toLowerCase().includes(wanted);
-  const shown = lines.filter((each) => !each.hidden).length;
-  form.querySelector("output").textContent = level.value || wanted ? t`${shown} of ${lines.length} lines` : "";
-}
-
-document.addEventListener("input", (event) => { if (event.target.closest("[data-log-tools]")) filterLog(); });
-document.addEventListener("refreshed", filterLog);
-document.addEventListener("submit", (event) => { if (event.target.matches("[data-log-tools]")) event.preventDefault(); });
-document.addEventListener("click", (event) => {
-  const form = event.target.closest("[data-log-download]")?.form;
-  if (!form) return;
-  const text = [...main.querySelectorAll("pre.log > span")].map((each) => `${[each.querySelector("time")?.dateTime, each.className, each.lastChild.textContent.trim()].filter(Boolean).join(" ")}\n`).join("");
-  const link = Object.assign(document.createElement("a"), { href: URL.createObjectURL(new Blob([text], { type: "text/plain" })), download: form.dataset.name });
-  link.click();
-  URL.revokeObjectURL(link.href);
-});
-
 // The parts of a chart are one stop of the Tab key; arrow keys go from one to the next.
 
 document.addEventListener("keydown", (event) => {
@@ -390,87 +332,48 @@ document.addEventListener("keydown", (event) => {
   next.focus();
 });
 
-// Copying.
+// Copying: the text is selected, too. The clipboard of newer scripts is not there on a page without TLS.
 
-document.addEventListener("click", async (event) => {
-  const button = event.target.closest("[data-copy], [data-copy-of]");
+document.addEventListener("click", ({ target }) => {
+  const button = target.closest("[data-copy-of]");
   if (!button) return;
-  const text = button.dataset.copy || document.querySelector(button.dataset.copyOf).textContent;
-  if (navigator.clipboard) await navigator.clipboard.writeText(text);
-  else {
-    const field = Object.assign(document.createElement("textarea"), { value: text });
-    document.body.append(field);
-    field.select();
-    document.execCommand("copy");
-    field.remove();
-  }
+  getSelection().selectAllChildren(document.querySelector(button.dataset.copyOf));
+  document.execCommand("copy");
   tell(t`Copied.`);
 });
 
-// Finding: "/" or Ctrl+K opens a list of pages, and of what the API finds.
+// Finding: "/" or Ctrl+K opens a list of the page's links and buttons, and of what the server finds.
 
 const finder = document.getElementById("find");
 
-function openFinder() {
-  finder.showModal();
-  finder.querySelector("input").select();
-  look("");
-}
-
-async function look(text) {
-  const list = finder.querySelector("ul"), word = text.trim(), asked = (look.asked = {});
-  const named = (each) => ({ kind: each.href ? t`page` : t`command`, name: each.textContent.trim(), href: each.href, button: each });
-  const matching = (all) => all.filter((each) => each.name.toLowerCase().includes(word.toLowerCase()));
-  const found = matching([...document.querySelectorAll("nav a, .tools button, main :is(.buttons, .head) > :is(a, button)")].filter((each) => each.checkVisibility()).map(named));
-  const show = () => {
-    const focused = [...list.querySelectorAll("li > *")].indexOf(document.activeElement);
-    list.replaceChildren(...found.slice(0, 30).map((each) => {
-    const row = document.createElement("li"), link = document.createElement(each.href ? "a" : "button");
-    link.append(each.name, Object.assign(document.createElement("small"), { textContent: each.kind }));
+async function look() {
+  const list = finder.querySelector("ul"), word = finder.querySelector("input").value.trim(), asked = (look.asked = {});
+  const shown = [...document.querySelectorAll("nav a, .tools button, main :is(.buttons, .head) > :is(a, button)")].filter((each) => each.checkVisibility());
+  list.replaceChildren(...shown.filter((each) => each.textContent.toLowerCase().includes(word.toLowerCase())).map((each) => {
+    const row = made("li"), link = row.appendChild(made(each.href ? "a" : "button", each.textContent.trim()));
+    link.append(made("small", each.href ? t`page` : t`command`));
     if (each.href) link.href = each.href;
-    else link.addEventListener("click", () => { finder.close(); each.button.click(); });
-    row.append(link);
+    else link.addEventListener("click", () => { finder.close(); each.click(); });
     return row;
-    }));
-    if (focused >= 0) list.children[focused]?.firstChild.focus();  // what is found later comes below
-  };
-  show();
-  if (word.length < 2) return;
-  const { tenant, platform } = finder.dataset, quoted = encodeURIComponent(JSON.stringify(word)), at = (each) => `${root}/t/${encodeURIComponent(each)}`;
-  // What the API can do has a page for each operation, which their index lists.
-  look.operations ??= fetch(`${tenant ? at(tenant) : root}/operations`).then((answer) => answer.text()).then((text) =>
-    [...new DOMParser().parseFromString(text, "text/html").querySelectorAll("main dt a")].map((each) => ({ ...named(each), kind: t`operation`, name: `${each.closest("section").ariaLabel} ${each.textContent}` }))).catch(() => []);
-  const of = tenant ? `/tenants/${encodeURIComponent(tenant)}` : "";
-  const sources = [
-    [`${of}/schedules?limit=8&filter=${quoted}`, (each) => ({ kind: tenant ? t`schedule` : t`schedule of ${each.tenant_id}`, name: each.name, href: `${at(each.tenant_id)}/schedules/${encodeURIComponent(each.name)}` })],
-    ...(platform ? [[`/tenants?limit=8&filter=${quoted}`, (each) => ({ kind: t`tenant`, name: each.id, href: at(each.id) })]] : []),
-    [`${of}/scripts?limit=8&filter=${quoted}`, (each) => ({ kind: tenant ? t`script` : t`script of ${each.tenant_id}`, name: each.name, href: `${at(each.tenant_id)}/scripts/${encodeURIComponent(each.name)}` })],
-    ...(/^[0-9a-f-]{4,36}$/i.test(word) ? [[`${of}/actions/${word}`, (each) => ({ kind: t`run`, name: each.id, href: `${at(each.tenant_id)}/actions/${each.id}` })]] : []),
-  ];
-  let none = t`Nothing is found`;
-  await Promise.all(sources.map(async ([path, named]) => {
-    try {
-      const answer = await reach(api + path), value = await answer.json().catch(() => null);
-      if (answer.status >= 429) throw new Error(sentences(answer, value));
-      if (!answer.ok || look.asked !== asked) return;
-      found.push(...(value.items ?? [value]).map(named));
-      show();
-    } catch (error) { none = error.message; }
   }));
-  const operations = await look.operations;
-  if (look.asked !== asked) return;
-  found.push(...matching(operations));
-  show();
-  if (!found.length) list.replaceChildren(made("li", none));
+  await new Promise((go) => setTimeout(go, 150));
+  if (word.length < 2 || look.asked !== asked) return;
+  try {
+    const found = await read(`${finder.querySelector("form").action}?q=${encodeURIComponent(word)}`);
+    if (look.asked === asked) list.append(...found.querySelectorAll(list.children.length ? "li:has(a)" : "li"));
+  } catch (error) {
+    if (look.asked === asked) list.append(made("li", error.message));
+  }
 }
 
 if (finder) {
+  const open = (event) => { event.preventDefault(); finder.showModal(); finder.querySelector("input").select(); look(); };
   document.addEventListener("keydown", (event) => {
     const typing = event.composedPath()[0].closest?.("input, textarea, select, [contenteditable]");
-    if ((event.key === "k" && (event.ctrlKey || event.metaKey)) || (event.key === "/" && !typing && !event.ctrlKey)) { event.preventDefault(); openFinder(); }
+    if ((event.key === "k" && (event.ctrlKey || event.metaKey)) || (event.key === "/" && !typing && !event.ctrlKey)) open(event);
   });
-  document.querySelector("[data-opens-find]").addEventListener("click", openFinder);
-  finder.querySelector("input").addEventListener("input", (event) => { clearTimeout(look.timer); look.timer = setTimeout(() => look(event.target.value), 150); });
+  document.querySelector("[data-opens-find]").addEventListener("click", open);
+  finder.addEventListener("input", look);
   finder.addEventListener("keydown", (event) => {
     const step = { ArrowDown: 1, ArrowUp: -1 }[event.key], links = [...finder.querySelectorAll("li > *")];
     if (event.key === "Enter" && event.target.matches("input")) { event.preventDefault(); links[0]?.click(); }

@@ -37,12 +37,6 @@ const DRAWN = cm && {
   ".bad-line": { backgroundColor: "light-dark(#b3261e22, #ff8a8033)" },
   "@media (max-width: 45rem)": { ".cm-completionInfo": { display: "none" } },
   ".cm-diagnostic": { whiteSpace: "pre-wrap" },
-  "&.cm-merge-b .cm-changedLine": { backgroundColor: "light-dark(#e8f7ec, #14301d)" },
-  "&.cm-merge-a .cm-changedLine": { backgroundColor: "light-dark(#fdeeec, #3a1815)" },
-  "&.cm-merge-b .cm-changedText": { background: "light-dark(#b5e5c3, #24603b)" },
-  "&.cm-merge-a .cm-changedText": { background: "light-dark(#f8c6c0, #77271f)" },
-  ".cm-collapsedLines": { background: "var(--panel)", color: "var(--dim)", lineHeight: "24px" },
-  ".cm-collapsedLines:before, .cm-collapsedLines:after": { content: '"…" !important' },
 };
 
 const THEME = cm?.EditorView.theme(DRAWN);
@@ -57,7 +51,7 @@ const COLOURS = cm?.HighlightStyle.define(((t) => [
 const PHRASES = {
   Find: t`Find`, Replace: t`Replace`, next: t`next`, previous: t`previous`, all: t`all`, "match case": t`match case`, regexp: t`regexp`, "by word": t`by word`, replace: t`replace`,
   "replace all": t`replace all`, close: t`close`, "current match": t`current match`, "replaced $ matches": t`replaced $ matches`, "replaced match on line $": t`replaced match on line $`, "on line": t`on line`,
-  Diagnostics: t`Problems`, "No diagnostics": t`No problems`, "Go to line": t`Go to line`, go: t`go`, Completions: t`Completions`, "$ unchanged lines": t`$ unchanged lines`, "Control character": t`Control character`,
+  Diagnostics: t`Problems`, "No diagnostics": t`No problems`, "Go to line": t`Go to line`, go: t`go`, Completions: t`Completions`, "Control character": t`Control character`,
 };
 
 // The check has answered.
@@ -71,9 +65,10 @@ function drawn(file) {
 
 // A text typed over a selection: the browser would keep the selection's look in a style attribute, which the policy refuses.
 function typedOver(event, view) {
-  const { from, to, empty } = view.state.selection.main;
-  if (event.inputType !== "insertText" || event.data === null || empty || view.composing) return false;
-  const made = () => view.state.update(view.state.replaceSelection(event.data), { userEvent: "input.type", scrollIntoView: true });
+  const chosen = view.root.getSelection?.();  // which the view may not have read yet
+  if (event.inputType !== "insertText" || event.data === null || !chosen || chosen.isCollapsed || view.composing) return false;
+  const [from, to] = [view.posAtDOM(chosen.anchorNode, chosen.anchorOffset), view.posAtDOM(chosen.focusNode, chosen.focusOffset)].sort((one, other) => one - other);
+  const made = () => view.state.update({ changes: { from, to, insert: event.data }, selection: { anchor: from + event.data.length }, userEvent: "input.type", scrollIntoView: true });
   if (!view.state.facet(cm.EditorView.inputHandler).some((each) => each(view, from, to, event.data, made))) view.dispatch(made());
   return true;
 }
@@ -137,9 +132,11 @@ async function complete(file, { state, pos, explicit }) {
 // What the check has found in a module.
 function checked(file, { state: { doc } }) {
   return problems.filter((each) => each.file === file).map(({ line: number, column, hint, message }) => {
-    const line = doc.line(Math.min(Math.max(number, 1), doc.lines)), from = line.from + Math.min((column || 1) - 1, line.length);
-    const word = column && /^[\w$]+/.exec(doc.sliceString(from, line.to));
-    return { from: word ? from : line.from, to: word ? from + word[0].length : line.to, severity: hint ? "warning" : "error", message, markClass: hint ? "" : "bad-line" };
+    const line = doc.line(Math.min(Math.max(number, 1), doc.lines));
+    // Without a column the line is marked, or what the message names of it.
+    const named = column ? /^[\w$]+/.exec(line.text.slice(column - 1))?.[0] : /'(.+?)'/.exec(message)?.[1];
+    const at = named ? line.text.indexOf(named, (column || 1) - 1) : -1, from = line.from + Math.max(at, 0);
+    return { from, to: at < 0 ? line.to : from + named.length, severity: hint ? "warning" : "error", message, markClass: hint ? "" : "bad-line" };
   });
 }
 
@@ -210,28 +207,13 @@ function codeField(text, file, extensions = []) {
   return view;
 }
 
-// Two versions side by side, where there is room; else the difference as text stays.
-async function compareSides(place) {
-  const { older, newer, modules: path } = place.dataset;
-  const [from, to] = await Promise.all([older, newer].map((version) => call("GET", `${path}?version=${version}`)));
-  for (const part of place.querySelectorAll("[data-file]")) {
-    const { file } = part.dataset, extensions = [drawn(file), cm.lineNumbers(), cm.EditorState.readOnly.of(true)];
-    const side = (version, name) => ({ doc: version.modules[file] ?? "", extensions: [extensions, cm.EditorView.contentAttributes.of({ "aria-label": t`${file}, version ${name}`, tabindex: "0" })] });
-    part.querySelector("pre").hidden = true;
-    const root = shadow(part);
-    new cm.MergeView({ a: side(from, older), b: side(to, newer), parent: root, root, collapseUnchanged: { margin: 3, minSize: 6 } });
-  }
-  place.dataset.sides = "";
-}
-
 if (cm) {
   for (const each of document.querySelectorAll("textarea[data-json]")) {
     each.parentNode.classList.add("has-code");
     codeField(each, ".json");
   }
   for (const each of document.querySelectorAll("textarea[data-module]")) moduleField(each);
-  const compared = document.querySelector("[data-older]"), at = new URLSearchParams(location.search);
-  if (compared && matchMedia("(min-width: 60rem)").matches) compareSides(compared);
+  const at = new URLSearchParams(location.search);
   if (at.get("line")) openModule(at.get("file"), Number(at.get("line")));
   if (worker) ask("problems", sources()[0][0]).then(() => { area.dataset.ready = ""; });
 }
@@ -254,7 +236,7 @@ area?.addEventListener("click", ({ target }) => {
   area.querySelector("details").open = true;
   area.querySelector("textarea").dispatchEvent(new Event("input", { bubbles: true }));
 });
-window.addEventListener("beforeunload", (event) => { if (area && "typed" in area.closest("form").dataset && !leaving) event.preventDefault(); });
+window.addEventListener("beforeunload", (event) => { if (area && "typed" in area.closest("form").dataset) event.preventDefault(); });
 
 // What the check has found, and where a dry run failed.
 document.addEventListener("shown", ({ detail: place }) => {
