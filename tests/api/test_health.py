@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 from tests.api.running_api import RunningApi, running_api
+from tests.chaos.processes import until
 from tests.databases.fixtures import name, relay, server
 from tests.databases.relay import Relay
 from tests.node.small_disk import fill, small
@@ -22,9 +23,8 @@ def health(lodge: RunningApi, kind: str) -> tuple[int, dict[str, object]]:
 
 def until_ready(lodge: RunningApi, *, ready: bool) -> dict[str, object]:
     """Ask until the answer, which is cached for a second, has this readiness; return it."""
-    while (found := health(lodge, "ready"))[0] != (200 if ready else 503):
-        pass
-    return found[1]
+    until(lambda: health(lodge, "ready")[0] == (200 if ready else 503), 60)
+    return health(lodge, "ready")[1]
 
 
 def create_many(lodge: RunningApi) -> None:

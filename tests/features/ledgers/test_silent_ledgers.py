@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from tests.api.running_api import serving
+from tests.chaos.processes import until
 from tests.databases.relay import Relay
 from tests.features.ledgers.systems import create_schedule, ledgers, opened
 
@@ -77,12 +78,7 @@ def assert_refused(call: "Future[Any]", ledger: str) -> None:
 
 def assert_comes_back(pool: ThreadPoolExecutor, engine: Any, tenants: list[str]) -> None:
     """Ask until all ledgers answer: one that was silent is asked again after a while."""
-
-    def ask() -> None:
-        while listed(engine) != (tenants, set()):
-            pass
-
-    pool.submit(ask).result(END_S)
+    pool.submit(until, lambda: listed(engine) == (tenants, set()), END_S).result(END_S)
 
 
 def test_lists_name_a_silent_ledger_and_tenants_of_others_do_not_wait_for_it(

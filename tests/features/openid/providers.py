@@ -11,6 +11,7 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import cache
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
@@ -82,6 +83,12 @@ def _base64(raw: bytes) -> bytes:
     return base64.urlsafe_b64encode(raw).rstrip(b"=")
 
 
+@cache
+def signing_key(name: str) -> Any:
+    """Return the key of this name: making one takes as long as thirty sign-ins."""
+    return RSAKey.generate_key(2048, {"kid": name, "use": "sig"})
+
+
 class Provider:
     """A provider whose parts a test replaces.
 
@@ -94,7 +101,7 @@ class Provider:
     """
 
     def __init__(self) -> None:
-        self.key = RSAKey.generate_key(2048, {"kid": "first", "use": "sig"})
+        self.key = signing_key("first")
         self.published: list[Any] = [self.key]
         self.about: dict[str, Any] = {}
         self.claims: dict[str, Any] = {}

@@ -11,7 +11,7 @@ import httpx2
 import pytest
 from joserfc.jwk import RSAKey
 from tests.api.running_api import NO_CERTIFICATES, RunningApi
-from tests.features.openid.providers import RULES, Provider, configure, mock_provider, provider
+from tests.features.openid.providers import RULES, Provider, configure, mock_provider, provider, signing_key
 
 from lodger.engine.core.errors import InputError
 from lodger.engine.service.platform_file import PlatformFile
@@ -107,6 +107,11 @@ def with_attributes(**values: Any) -> Change:
     return change
 
 
+def other_key(name: str) -> Any:
+    """Return another key than the provider's, under this name."""
+    return RSAKey.import_key(signing_key("other").as_dict(private=True) | {"kid": name})
+
+
 LIES: dict[str, tuple[int, Change]] = {
     "another audience": (401, with_claims(aud="other")),
     "several audiences, for another party": (401, with_claims(aud=["lodger", "other"], azp="other")),
@@ -122,10 +127,7 @@ LIES: dict[str, tuple[int, Change]] = {
     "a number for a subject": (401, with_claims(sub=7)),
     "no signature": (401, with_attributes(algorithm="none")),
     "the public key as a secret": (401, with_attributes(algorithm="HS256")),
-    "a key that is not published": (
-        401,
-        lambda liar: with_attributes(published=[RSAKey.generate_key(2048, {"kid": "first"})])(liar),
-    ),
+    "a key that is not published": (401, lambda liar: with_attributes(published=[other_key("first")])(liar)),
     "no key": (401, with_attributes(published=[])),
     "a huge token": (401, with_claims(groups=["x" * 70_000])),
     "a huge name": (403, with_claims(email="x" * 300, email_verified=True)),
@@ -137,10 +139,7 @@ LIES: dict[str, tuple[int, Change]] = {
     "claims that are nested deeply": (401, with_claims(groups="nested")),
     "a path for a tenant": (403, with_claims(org="../acme")),
     "a group that looks like a list": (200, with_claims(groups="['lodger-admins']")),
-    "a new key": (
-        200,
-        lambda liar: with_attributes(key=(new := RSAKey.generate_key(2048, {"kid": "new"})), published=[new])(liar),
-    ),
+    "a new key": (200, lambda liar: with_attributes(key=other_key("new"), published=[other_key("new")])(liar)),
     "a list of one tenant": (200, with_claims(org=["acme"])),
 }
 

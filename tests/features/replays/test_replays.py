@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from tests.e2e.ready import lodger
 from tests.escape.commands import command
+from tests.leaks import nothing_left
 
 from lodger.engine.core.errors import InputError, NotFound
 from lodger.engine.features.replays import attempt_record as records
@@ -50,9 +51,17 @@ REFUSED = "export default async ({ mail }) => { await mail.send({ to: 'x@example
 FINE = "export default async ({ kv }) => { await kv.set('n', 1); return Math.random(); };"
 
 
-@pytest.fixture
-def stage(tmp_path: Path) -> Iterator[Stage]:
-    folder = tmp_path
+@pytest.fixture(autouse=True, scope="module")
+def no_leaks() -> Iterator[None]:
+    """Of a module, not of each test: one stage serves all its tests."""
+    with nothing_left():
+        yield
+
+
+@pytest.fixture(scope="module")
+def stage(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stage]:
+    """One stage for all tests, each with scripts of its own."""
+    folder = tmp_path_factory.mktemp("stage")
     Keyring(folder / "keys").add()
     with Stage(database=str(folder / "ledger.db"), secret_keys=folder / "keys") as stage:
         stage.engine.tenants.create("acme", limits={"wall_ms": 60_000, "cpu_ms": 200})

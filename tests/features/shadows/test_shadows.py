@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 from tests.escape.commands import command
+from tests.leaks import nothing_left
 from tests.node.source_maps import Segments, source_map
 
 from lodger.engine.cli import entry
@@ -68,9 +69,17 @@ EDITS: dict[str, tuple[tuple[str, str], Any, str, str]] = {
 }  # fmt: skip
 
 
-@pytest.fixture
-def stage(tmp_path: Path) -> Iterator[Stage]:
-    folder = tmp_path
+@pytest.fixture(autouse=True, scope="module")
+def no_leaks() -> Iterator[None]:
+    """Of a module, not of each test: one stage serves all its tests."""
+    with nothing_left():
+        yield
+
+
+@pytest.fixture(scope="module")
+def stage(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stage]:
+    """One stage for all tests, each with scripts of its own."""
+    folder = tmp_path_factory.mktemp("stage")
     Keyring(folder / "keys").add()
     with Stage(database=str(folder / "ledger.db"), secret_keys=folder / "keys") as stage:
         stage.engine.tenants.create("acme", limits={"wall_ms": 60_000, "cpu_ms": 200})
@@ -202,6 +211,7 @@ def test_secrets_and_budgets_and_tenants(stage: Stage) -> None:
         trials.charge(context, connection, "acme", left_ms - 5)
     found = run_script(stage, "busy")
     assert (found.state, found.missed, found.runs) == ("running", 1, ())
+    stage.engine.tenants.edit("acme", limits={"wall_ms": 60_000, "cpu_ms": 200})
 
 
 def test_what_cannot_be_a_shadow_is_refused(stage: Stage) -> None:
