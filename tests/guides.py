@@ -46,9 +46,9 @@ OPEN = ("ready", "running", "waiting_retry", "sealed")
 PATIENCE_S = 100.0
 #: Seconds ahead in which something may come due that a page waits for.
 SOON_S = 3
-#: Times that nothing was left to do, one after the other, a twentieth of a second apart; more where a change feed starts runs, which
+#: Times that nothing was left to do, one after the other, a tenth of a second apart; more where a change feed starts runs, which
 #: it does a moment after the change.
-QUIET, QUIET_FEED = 10, 60
+QUIET, QUIET_FEED = 5, 30
 
 
 @dataclass
@@ -217,7 +217,7 @@ def _stop_when_idle(written: _Terminal, ended: threading.Event) -> None:
     try:
         with Engine.open(os.environ.get("LODGER_DATABASE", "lodger.db")) as engine:
             quiet, follows = 0, any("changes of" in each.text for each in engine.schedules.list())
-            while time.monotonic() < end and quiet < (QUIET_FEED if follows else QUIET) and not ended.wait(0.05):
+            while time.monotonic() < end and quiet < (QUIET_FEED if follows else QUIET) and not ended.wait(0.1):
                 quiet = quiet + 1 if idle(engine) else 0
     finally:
         if not ended.is_set():

@@ -24,7 +24,7 @@ COLLECT_AND_IMPORT = """
 import importlib, pkgutil, sys
 import pytest
 
-collected = pytest.main(["--collect-only", "-qq", "-p", "no:cacheprovider"])
+collected = pytest.main(["--collect-only", "-qq", "-p", "no:cacheprovider", "-p", "no:hypothesispytest"])
 import lodger.engine, lodger.sandbox, lodger.stdlib, lodger.escape
 
 for package in (lodger.engine, lodger.sandbox, lodger.stdlib, lodger.escape):

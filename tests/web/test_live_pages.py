@@ -35,8 +35,9 @@ def lodge(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningApi]:
         yield made
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def page(lodge: RunningApi, browser: Browser) -> Iterator[Page]:
+    """A page that is signed in as an administrator."""
     with opened(browser, "Failed to load resource", viewport={"width": 1280, "height": 800}) as made:
         made.on("dialog", lambda dialog: dialog.accept())
         made.goto(lodge.url + str(sign_in.link(lodge.engine)))
@@ -257,7 +258,8 @@ def test_who_is_signed_out_keeps_what_is_typed_and_goes_on_after_signing_in_besi
     lodge: RunningApi, page: Page
 ) -> None:
     lodge.engine.schedules.create("acme", "kept", script="job", rules="every 60s")
-    page.goto(f"{lodge.url}/t/acme/schedules/kept")
+    page.goto(f"{lodge.url}{sign_in.link(lodge.engine)}&next=/t/acme/schedules/kept")
+    page.wait_for_url("**/schedules/kept")
     page.locator("#pause > summary").click()
     page.fill("#pause [name=note]", "a long reason")
     cookies = page.context.cookies()

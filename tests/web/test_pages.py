@@ -197,11 +197,13 @@ def test_the_audit_log_shows_each_changed_field_before_and_after(lodge: RunningA
 def test_every_operation_has_its_form_or_its_result(lodge: RunningApi, signed_in: SignIn) -> None:
     lodge.engine.locks.take("nightly", "host-1")
     admin, viewer = signed_in("admin"), signed_in("viewer", "acme")
-    for base, client, least in (("", admin, 80), ("/t/acme", admin, 60), ("/t/acme", viewer, 30)):
+    shown: set[str] = set()
+    for base, client, least in (("/t/acme", admin, 60), ("", admin, 80), ("/t/acme", viewer, 30)):
         index = client.get(f"{base}/operations").text
         names = re.findall(r'href="[^"]*/operations/([\w.]+)"', index)
         assert len(names) >= least, base
-        for name in names:
+        for name in sorted({*names} - shown if client is admin else names):
+            shown.add(name)
             answer = client.get(f"{base}/operations/{name}")
             assert answer.status_code == 200, (base, name)
             assert "Your role may not" not in answer.text, (base, name)
