@@ -34,6 +34,9 @@ REFUSED = re.compile(r"<script(?! src=)|<style|\s(?:on[a-z]+|style)=")
 OPENED = """document.querySelectorAll("details").forEach((each) => { each.open = true; });
 document.querySelectorAll("section.panel").forEach((each) => { each.hidden = false; });"""
 
+#: Leaves four rows of each table: the contrast of further ones is measured for as long.
+FEW_ROWS = 'document.querySelectorAll("main tbody tr:nth-child(n + 5)").forEach((each) => each.remove())'
+
 
 @pytest.fixture(scope="module")
 def hostile(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningApi]:
@@ -161,14 +164,15 @@ def test_every_page_is_accessible_fits_its_window_prints_and_runs_no_hostile_tex
                 _as_admin(hostile, page)
             shown += _runs_no_hostile_text(page, path)
             page.evaluate(OPENED)
-            page.evaluate(script)
-            _is_accessible(page, path)
             for size in (PHONE, TABLET, WIDE):
                 page.set_viewport_size(size)
                 assert page.evaluate(SMALL) == [], (path, size)
                 assert page.evaluate("document.documentElement.scrollWidth") <= size["width"], path
             if path not in WITHOUT_TABLES:
                 _prints_its_tables(page, path)
+            page.evaluate(FEW_ROWS)
+            page.evaluate(script)
+            _is_accessible(page, path)
     assert shown > 8, "most pages show a name"
 
 
@@ -188,7 +192,7 @@ def _is_accessible(page: Page, path: str) -> None:
     every, changed = {"type": "tag", "values": WCAG}, {"type": "rule", "values": OF_COLOURS_AND_WIDTH}
     for size, scheme, rules in ((WIDE, "light", every), (PHONE, "dark", changed)):
         page.set_viewport_size(size)
-        page.emulate_media(color_scheme=scheme)
+        page.emulate_media(media="screen", color_scheme=scheme)
         _check(page, path, rules)
     back = page.evaluate("getComputedStyle(document.body).backgroundColor.match(/\\d+/g).slice(0, 3).map(Number)")
     assert sum(back) < 128, f"{path}: {back}"

@@ -211,6 +211,9 @@ def test_what_the_api_can_do_is_done_on_a_form(lodge: RunningApi, page: Page) ->
         lodge.engine.schedules.edit("acme", "s", params=stored)
         page.goto(lodge.url + "/t/acme/operations/schedules.edit?schedule=s")
         expect(page.get_by_label("Input")).to_have_value(json.dumps(stored))
+    page.get_by_label(re.compile("^Name")).fill("renamed")
+    page.get_by_role("button", name="Edit").click()
+    page.wait_for_url("**/schedules/renamed")
     page.goto(lodge.url + "/t/acme/operations/scripts.suspend?name=..")
     page.get_by_role("button", name="Suspend").click()
     expect(page.locator("[data-problem-of=name]")).to_contain_text("name cannot be '..'")
@@ -309,47 +312,6 @@ def test_a_list_is_sorted_on_a_phone(page: Page, lodge: RunningApi) -> None:
     assert found == sorted(found, reverse=True)
     assert len(found) == 50
     page.set_viewport_size({"width": 1280, "height": 800})
-
-
-def test_a_schedule_is_paused_resumed_changed_and_run_by_its_page(lodge: RunningApi, page: Page) -> None:
-    lodge.furnish("changed")
-    page.goto(f"{lodge.url}/t/changed/schedules/s")
-    page.click("#pause > summary")
-    page.fill("#pause [name=note]", "maintenance")
-    page.click("text=Pause now")
-    expect(page.locator("h1")).to_contain_text("paused")
-    assert lodge.engine.schedules.get("changed", "s").note == "maintenance"
-    page.click("text=Resume")
-    expect(page.locator("h1")).to_contain_text("armed")
-    expect(page.locator("#notice")).to_have_text("Done.")
-    page.click("text=Change the rule")
-    page.check("[value=text]")
-    page.fill("[name='rule.text']", "0 9 * * 1-5")
-    expect(page.locator(".preview")).to_contain_text("At 09:00, on Monday through Friday (UTC)")
-    page.click("text=Save")
-    expect(page.locator("main > .lead")).to_contain_text("on Monday through Friday")
-    page.get_by_role("link", name="Edit", exact=True).click()
-    page.get_by_label(re.compile("^Name")).fill("renamed")
-    expect(page.get_by_label(re.compile("^Start, "))).to_be_visible()
-    page.get_by_role("button", name="Edit").click()
-    page.wait_for_url("**/schedules/renamed")
-    entries = lodge.engine.audit.list("changed")
-    assert {"schedules.pause", "schedules.resume", "schedules.edit"} <= {each.verb for each in entries}
-
-
-def test_a_script_is_stopped_by_its_page_and_its_actions_say_so(lodge: RunningApi, page: Page) -> None:
-    lodge.furnish("stopped")
-    page.goto(f"{lodge.url}/t/stopped/scripts/job")
-    page.get_by_role("button", name="Suspend").click()
-    expect(page.locator("h1")).to_contain_text("suspended")
-    lodge.engine.actions.run_now("stopped", "s")
-    lodge.clock.advance(60)
-    page.goto(f"{lodge.url}/t/stopped")
-    expect(page.locator("main")).to_contain_text("script suspended")
-    page.goto(f"{lodge.url}/t/stopped/scripts/job")
-    page.get_by_role("button", name="Resume").click()
-    expect(page.get_by_role("button", name="Suspend")).to_be_visible()
-    assert lodge.engine.scripts.get("stopped", "job").state == "active"
 
 
 def test_a_tenant_is_made_limited_granted_and_stopped_by_its_page(lodge: RunningApi, page: Page) -> None:
