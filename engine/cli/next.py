@@ -93,6 +93,8 @@ def _refused(rule: str, error: dict[str, Any]) -> str:
 def _show(body: dict[str, Any], *, previous: bool) -> None:
     """Print the slots for people."""
     say(f"{body['text']}  ({body['kind']})")
+    if "dtstart" in body.get("ignored", ()):
+        say("--dtstart changes nothing: no rule of this kind, or with a start in its text, counts from it.")
     if body.get("never"):
         say(f"The rule never fires: {body.get('reason')}")
         return

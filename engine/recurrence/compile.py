@@ -5,7 +5,7 @@ from datetime import datetime
 
 from lodger.engine.recurrence.calendar.zones import known_zone
 from lodger.engine.recurrence.on_changes import OnChanges
-from lodger.engine.recurrence.parse import kind_of, parse_days, parse_rule, resolved
+from lodger.engine.recurrence.parse import kind_of, parse_days, parse_rule, resolved, takes_dtstart
 from lodger.engine.recurrence.rrule import of_set, parse_set
 from lodger.engine.recurrence.rule import DstPolicy, Kind, RuleSpec, ScheduleRules
 from lodger.engine.recurrence.rule_errors import RuleInvalid
@@ -87,7 +87,15 @@ def with_absolute_times(rules: ScheduleRules, anchor: datetime) -> ScheduleRules
     """Return rules that are independent of the time of reading, with the IANA name of their zone.
 
     ``in 3 days`` becomes an instant, and an interval without a start counts from the schedule's start or else the anchor.
+
+    Raises:
+        RuleInvalid: ``dtstart_unused``: a rule has a start beside its text that changes nothing.
     """
+    for i, spec in enumerate((*rules.rules, *rules.exclusions)):
+        if spec.dtstart is not None and not takes_dtstart(spec):
+            error = RuleInvalid("dtstart_unused", kind=kind_of(spec))
+            error.details["rule"] = i
+            raise error
     tz = rules.tz if rules.tz is None else known_zone(rules.tz) or rules.tz
     included, excluded = (
         tuple(resolved(spec, anchor, tz=tz, start=rules.start) for spec in specs)

@@ -224,6 +224,12 @@ def parse_days(spec: RuleSpec, *, default_tz: str | None = None) -> tuple[Recurr
     return None
 
 
+def takes_dtstart(spec: RuleSpec) -> bool:
+    """Whether a rule counts from a start beside its text: its language has one, and its text names none."""
+    text, kind = _checked(spec)
+    return kind in ANCHORED and not (kind is Kind.RRULE and re.search(r"\bDTSTART[:;]", text, re.IGNORECASE))
+
+
 def resolved(spec: RuleSpec, now: datetime, *, tz: str | None = None, start: datetime | None = None) -> RuleSpec:
     """Resolve the parts of a rule that depend on the moment: ``in 3 days`` its instant, an interval or a step of days its start.
 

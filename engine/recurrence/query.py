@@ -15,7 +15,7 @@ from lodger.engine.core.errors import InputError
 from lodger.engine.recurrence.calendar.zones import zone
 from lodger.engine.recurrence.compile import MAX_RULES, windows_of
 from lodger.engine.recurrence.instant import LAST, format_instant, parse_time
-from lodger.engine.recurrence.parse import ANCHORED, local_instant, parse_rule, recognise, resolved
+from lodger.engine.recurrence.parse import local_instant, parse_rule, recognise, resolved, takes_dtstart
 from lodger.engine.recurrence.rule import DstPolicy, Fold, Gap, Kind, RuleSpec
 from lodger.engine.recurrence.rule_errors import RuleInvalid, SearchEnded
 from lodger.engine.recurrence.schedule import CompiledSchedule
@@ -190,7 +190,7 @@ def _answered(request: Mapping[str, Any], now: datetime | None) -> dict[str, Any
             else {"most_per_day": 0, "smallest_gap_s": None, "exact": True, "next_year": 0}
         )
     ignored = [str(name)[:40] for name in request if name not in _KNOWN]
-    if given.dtstart is not None and answer["kind"] not in ANCHORED:
+    if given.dtstart is not None and not takes_dtstart(given):
         ignored.append("dtstart")
     if ignored:
         answer["ignored"] = ignored

@@ -23,6 +23,7 @@ _TOKEN = re.compile(r"(?:;TZID=[A-Z][A-Za-z0-9. ()+-]{0,62}(?=:)|[^ \t])+")
 #: Name of a property before its value or parameters, or of the first part of a bare rule.
 _HEAD = re.compile(r"([A-Za-z-]+)([:;=])")
 _PARAMETER = re.compile(r';([A-Za-z-]+)=("[^"]*"|[^;:"]*)')
+_TIMES = re.compile(r"\bBY(?:HOUR|MINUTE|SECOND)=", re.IGNORECASE)
 _KNOWN = ("DTSTART", "RRULE", "EXRULE", "RDATE", "EXDATE", "DURATION")
 
 
@@ -131,6 +132,12 @@ def _read(text: str, dtstart: str | None, tz: str | None) -> RuleSet:
         if any(line.name == earlier.name for earlier in named[:i]):
             raise RuleInvalid("property_repeated", name=line.name, index=line.name_at)
     start, home, anchored = _start(lines, dtstart, tz)
+    if (
+        start.date
+        and not any(line.name == "DTSTART" for line in lines)
+        and any(_TIMES.search(line.value) for line in lines)
+    ):
+        start = replace(start, date=False)  # a day on which to begin, and no DATE of RFC 5545, which lacks times
     rules: list[Entry] = []
     exrules: list[Entry] = []
     rdates: set[int] = set()

@@ -7,8 +7,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.unit.recurrence.volume import examples
 
+from lodger.engine.recurrence.compile import with_absolute_times
 from lodger.engine.recurrence.parse import parse_rule, recognise
-from lodger.engine.recurrence.rule import Kind, Recurrence, RuleSpec
+from lodger.engine.recurrence.rule import Kind, Recurrence, RuleSpec, ScheduleRules
 from lodger.engine.recurrence.rule_errors import RuleInvalid
 
 NOW = datetime(2026, 11, 21, 12, tzinfo=UTC)
@@ -138,3 +139,14 @@ def test_no_text_breaks_any_parser(text: str, kind: Kind | None) -> None:
         assert refused.code
         assert refused.why
         assert refused.index is None or 0 <= refused.index <= len(text)
+
+
+@pytest.mark.parametrize(
+    "text", ["0 9 * * *", "hours(9)", "at 2027-03-01", "DTSTART:20270101T090000\nRRULE:FREQ=DAILY"]
+)
+def test_a_start_that_changes_nothing_is_not_stored(text: str) -> None:
+    daily, unused = RuleSpec("FREQ=DAILY", dtstart="2027-01-01"), RuleSpec(text, dtstart="2027-01-01")
+    for rules in (ScheduleRules((daily, unused)), ScheduleRules((daily,), (unused,))):
+        with pytest.raises(RuleInvalid) as caught:
+            with_absolute_times(rules, datetime(2026, 11, 27, tzinfo=UTC))
+        assert (caught.value.code, caught.value.details["rule"]) == ("dtstart_unused", 1)

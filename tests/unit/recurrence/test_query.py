@@ -51,6 +51,9 @@ ANSWERS: list[tuple[dict[str, Any], dict[str, Any]]] = [
     ({"rule": "FREQ=DAILY", "after": "9999-12-31T12:00Z"}, {"next": [], "ends": False}),
     ({"rule": "@daily", "timezone": "UTC"}, {"ignored": ["timezone"]}),
     ({"rule": "@daily", "dtstart": "2026-11-21T12:30:00Z"}, {"ignored": ["dtstart"]}),
+    ({"rule": "DTSTART:20270101T090000\nRRULE:FREQ=DAILY", "dtstart": "2026-11-21"}, {"ignored": ["dtstart"]}),
+    ({"rule": "FREQ=DAILY;BYHOUR=9", "dtstart": "2027-01-01", "n": 1}, {"next": ["2027-01-01T09:00:00Z"]}),
+    ({"rule": "FREQ=DAILY", "dtstart": "2027-01-01", "n": 1}, {"next": ["2027-01-01T00:00:00Z"]}),
     ({"rule": "every 7h", "dtstart": "2026-11-21T12:30:00Z"}, {"next": ["2026-11-21T12:30:00Z"]}),
 ]  # fmt: skip
 
