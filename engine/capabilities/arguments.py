@@ -8,9 +8,9 @@ from typing import Any, NamedTuple
 
 from lodger.engine.core import strict_json
 from lodger.engine.core.refusal import bad_request
+from lodger.engine.effects.kv_store import MAX_KEY
 from lodger.stdlib.calls import HostCall
 
-MAX_KEY = 512
 MAX_NAMES = 20
 MAX_ROWS = 500
 MAX_TEXT = 256 * 1024

@@ -133,7 +133,8 @@ async def send(session: Session, given: dict[str, Any]) -> dict[str, str]:
         raise bad_request("a mail needs text or html")
     if len((given["text"] or "").encode()) + len((given["html"] or "").encode()) > MAX_BODY:
         raise bad_request(f"a mail has at most {MAX_BODY} bytes")
-    if any(map(holds_handle, (subject, name or "", given["text"] or "", given["html"] or ""))):
+    files = [each["content"] for each in given["attachments"] or () if isinstance(each["content"], str)]
+    if any(map(holds_handle, (subject, name or "", given["text"] or "", given["html"] or "", *files))):
         raise bad_request("a mail cannot hold the handle of a secret: handles are replaced in requests of fetch only")
     await _allowed(session, (*recipients, *(() if reply_to is None else (reply_to,))))
     session.budgets.spend("mails", len(recipients))

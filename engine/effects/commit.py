@@ -263,9 +263,12 @@ class _Commit:
                 f"a row of {effect.rows.name} with this key exists now, or a constraint of the table forbids this row"
             )
             raise ConflictFound("conflict", said, index=index, place=effect.line) from None
-        raise EffectRefused(
-            "constraint", f"{_name(effect)}: a constraint of the table forbids this", index=index, place=effect.line
-        ) from None
+        said = (
+            f"{effect.rows.name} has a document with the id {effect.key!r} already; upsert changes it"
+            if isinstance(effect, Insert) and isinstance(effect.rows, Collection)
+            else f"{_name(effect)}: a constraint of the table forbids this"
+        )
+        raise EffectRefused("constraint", said, index=index, place=effect.line) from None
 
     def _unchanged(self, rows: Dataset, expected_rows: Mapping[Any, ExpectedRow]) -> None:
         """Raise ConflictFound if a row that the attempt read differs by now."""

@@ -14,6 +14,7 @@ from lodger.engine.effects.write_set import WriteSet
 from lodger.engine.store.schema.script_data import kv
 
 _VALUES = OwnTable(kv)
+MAX_KEY = 512
 
 
 def read(connection: Connection, tenant_id: str, scope: str, keys: Iterable[str], now_us: int) -> dict[str, str]:
@@ -28,7 +29,7 @@ def list_page(
     """Return (key, JSON text) of keys with this prefix after ``after``, in code point order."""
     found = _unexpired(tenant_id, scope, now_us).where(kv.c.key > after)
     if prefix:
-        found = found.where(kv.c.key >= prefix, kv.c.key < prefix + "\U0010ffff")
+        found = found.where(kv.c.key >= prefix, kv.c.key <= prefix + "\U0010ffff" * MAX_KEY)
     return [(row.key, row.value) for row in connection.execute(found.order_by(kv.c.key).limit(limit))]
 
 

@@ -103,6 +103,8 @@ def parse_duration(text: str, index: int = 0) -> int:
             if name.lower() in _CALENDAR_UNITS:
                 raise _no_calendar(name, index + match.start(3))
             raise RuleInvalid("duration_invalid.unit", name=name, index=index + match.start(3))
+        if name == "M" and finest > HOUR_US:
+            raise RuleInvalid("duration_invalid.month_or_minute", text=match[0], index=index + match.start(3))
         if unit >= finest:
             raise RuleInvalid("duration_invalid.order", name=name, index=index + match.start(3))
         finest = unit

@@ -60,6 +60,9 @@ const INSTEAD = {
   Boolean: "true or false itself",
 };
 
+// The name of a class with its article.
+$.a = (name) => (exec(/^[AEI]/, name) === null ? "a " : "an ") + name;
+
 // Why a value that is no object, or an array, or plain data cannot cross; null if it can.
 $.odd = (value) => {
   if (typeof value === "number") return value - value === 0 ? null : text(value) + " cannot be stored; hand over null or a number";
@@ -74,8 +77,8 @@ $.opaque = (value) => {
   if (parent === plain || parent === null) return null;
   const name = slice(tagOf(value), 8, -1);
   if (isError(value)) return "an Error cannot be stored; hand over its message";
-  if (isView(value)) return "a " + name + " cannot be stored; hand over a Uint8Array";
-  if (name in INSTEAD) return "a " + name + " cannot be stored; hand over " + INSTEAD[name];
+  if (isView(value)) return $.a(name) + " cannot be stored; hand over a Uint8Array";
+  if (name in INSTEAD) return $.a(name) + " cannot be stored; hand over " + INSTEAD[name];
   return keys(value).length > 0 ? null : "an object of a class without properties of its own cannot be stored; hand over plain data";
 };
 
@@ -92,7 +95,7 @@ $.json = (value) => {
     const object = typeof item === "object" && item !== null;
     const kind = object ? slice(tagOf(item), 8, -1) : "";
     const why =
-      object ? (isView(item) ? "a " + kind + " cannot be stored; hand over [...bytes] or bytes.toBase64()" : exec(BOXED, kind) !== null ? null : $.opaque(item))
+      object ? (isView(item) ? $.a(kind) + " cannot be stored; hand over [...bytes] or bytes.toBase64()" : exec(BOXED, kind) !== null ? null : $.opaque(item))
       : item === null && isDate(this[name]) ? "an Invalid Date cannot be stored"
       : $.odd(item);
     if (!object && why === null) return item;

@@ -33,9 +33,24 @@ function pathOf(place) {
   return place.up === null ? "" : $.joined(pathOf(place.up), place.name, place.list);
 }
 
+// What `whole` throws on: an error made deep in a value would have only frames of this file.
+class Refusal {
+  constructor(place, why) {
+    const path = pathOf(place);
+    this.message = (path === "" ? "" : path + ": ") + why;
+  }
+}
+
 function refuse(place, why) {
-  const path = pathOf(place);
-  throw new TypeError((path === "" ? "" : path + ": ") + why);
+  throw new Refusal(place, why);
+}
+
+function whole(value, filter) {
+  try {
+    return encode(value, ROOT, filter);
+  } catch (error) {
+    throw error instanceof Refusal ? new TypeError(error.message) : error;
+  }
 }
 
 // `place` is where the value stands in what was handed over: {up, name, list, depth}.
@@ -149,9 +164,9 @@ function decode(value) {
 
 $.wire = {
   __proto__: null,
-  encode: (value) => encode(value, ROOT, false),
+  encode: (value) => whole(value, false),
   // Distinguishes undefined from a missing condition, so that the host can refuse it.
-  encodeFilter: (value) => (value === undefined ? undefined : encode(value, ROOT, true)),
+  encodeFilter: (value) => (value === undefined ? undefined : whole(value, true)),
   options,
   decode,
   // Where the script made the call, as file:line, for effects that are refused later.

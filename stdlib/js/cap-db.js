@@ -1,6 +1,7 @@
 // db: the tenant's rows. db.NAME is an exposed table, or a collection of documents, which needs no setting up.
 const { encode, encodeFilter, decode, line, options: checked } = $.wire;
 const MEASURES = ["groupBy", "sum", "avg", "min", "max"];
+const CHOICES = ["order", "limit", "cursor", "include", "select", "offset"];
 const NAME = /^[A-Za-z][A-Za-z0-9_]{0,62}$/;
 const PAGE = 500;
 const FURTHEST = 10000; // rows that an offset may skip: they are read, while a cursor skips for nothing
@@ -37,11 +38,19 @@ class Rows {
   #name;
   #call;
   #read;
+  #isTable;
 
   constructor(name, call, datasets) {
     this.#name = name;
     this.#call = call;
     this.#read = reader(datasets, name);
+    this.#isTable = Object.hasOwn(datasets, name);
+  }
+
+  // Refuses options in the place of the filter, which a field of a document may have for a name. `between` stands between filter and options.
+  #refuseOptions(verb, filter, given, names, between = "") {
+    const name = given === undefined && !this.#isTable ? names.find((each) => Object.hasOwn(filter ?? {}, each)) : undefined;
+    if (name !== undefined) throw new TypeError(`${verb} takes a filter before ${name}: ${verb}({}, ${between}{ ${name}: … }); for a filter by a field named ${name} write ${between}{} after it`);
   }
 
   #ask(verb, given, filter) {
@@ -50,7 +59,8 @@ class Rows {
 
   // Rows that satisfy the filter, in order; `cursor` of the list says where the next page begins, null after the last.
   async find(filter, given) {
-    const options = checked("find", given, ["order", "limit", "cursor", "include", "select", "offset"]);
+    const options = checked("find", given, CHOICES);
+    this.#refuseOptions("find", filter, given, CHOICES);
     const asking = encodeFilter(filter);
     const limit = options.limit === undefined ? 100 : options.limit;
     const rows = [];
@@ -76,6 +86,7 @@ class Rows {
   // Every row that satisfies the filter, fetched page by page while the loop runs.
   async *each(filter, given) {
     const options = checked("each", given, ["order", "include", "select"]);
+    this.#refuseOptions("each", filter, given, CHOICES);
     let cursor;
     do {
       const rows = await this.find(filter, { ...options, limit: PAGE, cursor });
@@ -111,6 +122,7 @@ class Rows {
   }
 
   async first(filter, given) {
+    this.#refuseOptions("first", filter, given, CHOICES);
     const rows = await this.find(filter, { ...checked("first", given, ["order", "include", "select"]), limit: 1 });
     return rows.length > 0 ? rows[0] : null;
   }
@@ -126,8 +138,7 @@ class Rows {
   }
 
   async aggregate(filter, wanted) {
-    const given = wanted === undefined && MEASURES.find((name) => Object.hasOwn(filter ?? {}, name));
-    if (given) throw new TypeError(`aggregate takes a filter before ${given}: aggregate({}, { ${given}: … }); for a filter by a field named ${given} write {} after it`);
+    this.#refuseOptions("aggregate", filter, wanted, MEASURES);
     return decode(await this.#ask("aggregate", checked("aggregate", wanted, MEASURES), encodeFilter(filter)));
   }
 
@@ -153,11 +164,13 @@ class Rows {
 
   updateMany(filter, changes, given) {
     const { all } = checked("updateMany", given, ["all"]);
+    this.#refuseOptions("updateMany", filter, given, ["all"], "changes, ");
     return this.#ask("updateMany", { changes, all, line: line() }, encodeFilter(filter));
   }
 
   deleteMany(filter, given) {
     const { all } = checked("deleteMany", given, ["all"]);
+    this.#refuseOptions("deleteMany", filter, given, ["all"]);
     return this.#ask("deleteMany", { all, line: line() }, encodeFilter(filter));
   }
 

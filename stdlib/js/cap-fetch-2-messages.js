@@ -215,7 +215,6 @@ class Request extends Message {
     if (from === null) {
       const place = new Place(input);
       if (place.username !== "" || place.password !== "") throw new TypeError("a URL for fetch must not have a user name or password; send an authorization header");
-      place.hash = "";
       this.#url = place.href;
     } else this.#url = from.#url;
     const given = $.wire.options("fetch", init, ["method", "headers", "body", "redirect", "signal", "duplex", "integrity", "keepalive", "referrer", ...keys(CHOICES)]);

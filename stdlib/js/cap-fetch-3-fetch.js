@@ -10,6 +10,7 @@ const Refusal = DOMException;
 const then = uncurry(Promise.prototype.then);
 const toBase64 = uncurry(Uint8Array.prototype.toBase64);
 const upper = uncurry(String.prototype.toUpperCase);
+const replace = uncurry(RegExp.prototype[Symbol.replace]);
 const ignore = () => {};
 let last = 0;
 
@@ -33,7 +34,7 @@ function fetch(input, init) {
     if (request.signal !== null) request.signal.throwIfAborted();
     const { text, bytes, stream } = take(request);
     const id = ++last;
-    const send = (body) => call("http.fetch", { id, method: upper(request.method), url: request.url, headers: pairs(request.headers), body, redirect: request.redirect, line });
+    const send = (body) => call("http.fetch", { id, method: upper(request.method), url: replace(/#[^]*$/, request.url, ""), headers: pairs(request.headers), body, redirect: request.redirect, line });
     const raw = (all) => {
       if (request.signal !== null) request.signal.throwIfAborted();
       return send({ $bytes: toBase64(all) });

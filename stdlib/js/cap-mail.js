@@ -1,4 +1,5 @@
 // mail: put into the outbox once, when the run has succeeded; never by a failed run.
+const { isArray } = Array;
 const NAMES = ["to", "cc", "bcc", "subject", "text", "html", "replyTo", "senderName", "attachments"];
 
 $.provide("mail", (context, call) =>
@@ -7,7 +8,7 @@ $.provide("mail", (context, call) =>
       const line = $.wire.line();
       if (mail === null || typeof mail !== "object") throw new TypeError("a mail must be an object like { to, subject, text }");
       const { attachments, ...given } = $.wire.options("mail.send", mail, NAMES);
-      return call("mail.send", { ...given, attachments: $.wire.encode(attachments), line });
+      return call("mail.send", { ...given, attachments: isArray(attachments) && attachments.length === 0 ? undefined : $.wire.encode(attachments), line });
     },
   }),
 );

@@ -12,6 +12,12 @@ function refuse(what) {
   throw new Refusal(what + " cannot be cloned", "DataCloneError");
 }
 
+function resized(buffer) {
+  const made = new ArrayBuffer(buffer.byteLength, { maxByteLength: buffer.maxByteLength });
+  new Uint8Array(made).set(new Uint8Array(buffer));
+  return made;
+}
+
 function copy(value, seen) {
   if (typeof value === "function") refuse("a function");
   if (typeof value === "symbol") refuse("a symbol");
@@ -22,6 +28,11 @@ function copy(value, seen) {
     p.mapSet(seen, value, made);
     return made;
   };
+  if (value instanceof Refusal) {
+    const made = keep(new Refusal(value.message, value.name));
+    defineProperty(made, "stack", { value: value.stack, configurable: true, writable: true, enumerable: false });
+    return made;
+  }
   if (isError(value)) {
     const kind = ERRORS[value.name] || Error;
     const made = keep(new kind(value.message));
@@ -31,6 +42,7 @@ function copy(value, seen) {
   }
   const tag = slice(tagOf(value), 8, -1);
   switch (tag) {
+    case "BigInt":
     case "Boolean":
     case "Number":
     case "String":
@@ -40,7 +52,7 @@ function copy(value, seen) {
     case "RegExp":
       return keep(new RegExp(value.source, value.flags));
     case "ArrayBuffer":
-      return keep(value.slice(0));
+      return keep(value.resizable ? resized(value) : value.slice(0));
     case "Map": {
       const made = keep(new Map());
       for (const [key, item] of [...value]) made.set(copy(key, seen), copy(item, seen));
@@ -77,9 +89,12 @@ function copy(value, seen) {
     case "WeakMap":
     case "WeakSet":
     case "WeakRef":
-      refuse("a " + tag);
+    case "Symbol":
+    case "Generator":
+    case "AsyncGenerator":
+      refuse($.a(tag));
   }
-  if (slice(tag, 0, 9) === "Temporal.") refuse("a " + tag);
+  if (slice(tag, 0, 9) === "Temporal." || slice(tag, -9) === " Iterator") refuse($.a(tag));
   if (ArrayBuffer.isView(value)) {
     const buffer = copy(value.buffer, seen);
     return keep(new globalThis[tag](buffer, value.byteOffset, tag === "DataView" ? value.byteLength : value.length));

@@ -307,5 +307,21 @@ const Read = new Proxy(Original, {
 });
 $.global("Date", Read);
 defineProperty(prototype, "constructor", { value: Read, configurable: true, writable: true, enumerable: false });
+// The guest's own setters leave a date as it is when an argument is no number; the standard makes it invalid.
+const { apply, ownKeys } = Reflect;
+const setTime = uncurry(prototype.setTime);
+for (const name of ownKeys(prototype)) {
+  if (typeof name !== "string" || slice(name, 0, 3) !== "set" || name === "setTime") continue;
+  const set = prototype[name];
+  const { [name]: value } = {
+    [name](...given) {
+      const time = apply(set, this, given);
+      if (time !== time) setTime(this, time);
+      return time;
+    },
+  };
+  defineProperty(value, "length", { value: set.length, configurable: true });
+  defineProperty(prototype, name, { value, configurable: true, writable: true, enumerable: false });
+}
 const methods = { parse: (value) => parse(text(value)) };
 defineProperty(Original, "parse", { value: methods.parse, configurable: true, writable: true, enumerable: false });

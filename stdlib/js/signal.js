@@ -1,12 +1,14 @@
 // AbortController and AbortSignal.
 const { Event, EventTarget } = $;
 const Refusal = DOMException;
+const { apply } = Reflect;
 let making = false;
 
 class AbortSignal extends EventTarget {
   #aborted = false;
   #reason = undefined;
-  onabort = null;
+  #onabort = null;
+  #listens = false;
   constructor() {
     if (!making) throw new TypeError("an AbortSignal comes from an AbortController");
     super();
@@ -17,6 +19,15 @@ class AbortSignal extends EventTarget {
   get reason() {
     return this.#reason;
   }
+  get onabort() {
+    return this.#onabort;
+  }
+  set onabort(callback) {
+    this.#onabort = typeof callback === "function" ? callback : null;
+    if (this.#listens || this.#onabort === null) return;
+    this.#listens = true;
+    this.addEventListener("abort", (event) => (this.#onabort === null ? undefined : apply(this.#onabort, this, [event])));
+  }
   throwIfAborted() {
     if (this.#aborted) throw this.#reason;
   }
@@ -24,9 +35,7 @@ class AbortSignal extends EventTarget {
     if (signal.#aborted) return;
     signal.#aborted = true;
     signal.#reason = reason === undefined ? new Refusal("the operation was aborted", "AbortError") : reason;
-    const event = new Event("abort");
-    if (typeof signal.onabort === "function") signal.onabort(event);
-    signal.dispatchEvent(event);
+    signal.dispatchEvent(new Event("abort"));
   }
   static abort(reason) {
     const signal = make();
@@ -34,6 +43,7 @@ class AbortSignal extends EventTarget {
     return signal;
   }
   static timeout(milliseconds) {
+    if (!(+milliseconds >= 0 && +milliseconds < 2 ** 53)) throw new TypeError("AbortSignal.timeout takes a number of milliseconds from 0");
     const signal = make();
     $.later(milliseconds, () => abort(signal, new Refusal("the operation took longer than " + milliseconds + " ms", "TimeoutError")));
     return signal;

@@ -1,5 +1,6 @@
 // TextEncoder and TextDecoder (Encoding standard): UTF-8, UTF-16 and windows-1252 are decoded here, other encodings by the host.
 const { uncurry, callSync } = $;
+const tagOf = uncurry(Object.prototype.toString);
 const codePoint = uncurry(String.prototype.codePointAt);
 const fromCodePoint = String.fromCodePoint;
 const trim = uncurry(String.prototype.trim);
@@ -63,9 +64,11 @@ class TextEncoder {
   }
 }
 
+const isBuffer = (value) => tagOf(value) === "[object ArrayBuffer]";
 function bytesOf(input) {
   if (input === undefined) return new Bytes(0);
   if (isView(input)) return new Bytes(input.buffer, input.byteOffset, input.byteLength);
+  if (!isBuffer(input)) throw new TypeError("decode takes an ArrayBuffer or a view of one, such as a Uint8Array");
   return new Bytes(input);
 }
 

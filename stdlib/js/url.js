@@ -107,7 +107,7 @@ function parse(input, base) {
   if (relative) {
     if (base === null) return null;
     if (base.opaque) {
-      if (text !== "" || scheme !== null) return null;
+      if (text !== "" || scheme !== null || hash < 0) return null;
       return { ...base, fragment: record.fragment };
     }
     record.protocol = base.protocol;
@@ -127,13 +127,14 @@ function parse(input, base) {
     record.password = base.password;
     record.host = base.host;
     record.port = base.port;
-    if (exec(root, text) !== null) pathInto(record, slice(text, 1), record.protocol === "file:" && base.path.length > 0 && exec(/^[A-Za-z]:$/, base.path[0]) !== null ? [base.path[0]] : []);
+    const hasDrive = exec(/^[/\\]?[A-Za-z][:|]([/\\]|$)/, text) !== null;
+    if (exec(root, text) !== null) pathInto(record, slice(text, 1), record.protocol === "file:" && !hasDrive && base.path.length > 0 && exec(/^[A-Za-z]:$/, base.path[0]) !== null ? [base.path[0]] : []);
     else if (text === "") {
       record.path = [...base.path];
       if (query === null) record.query = base.query;
     } else {
       // A drive starts a path of its own.
-      const start = record.protocol === "file:" && exec(/^[A-Za-z][:|]([/\\]|$)/, text) !== null ? [] : [...base.path];
+      const start = record.protocol === "file:" && hasDrive ? [] : [...base.path];
       start.length = start.length > 0 ? start.length - 1 : 0;
       pathInto(record, text, start);
     }
@@ -264,8 +265,11 @@ class URL {
   }
   set host(value) {
     if (this.#record.opaque) return;
-    const text = this.#hostIn(value);
+    let text = this.#hostIn(value);
     const trial = { ...this.#record };
+    const port = exec(/:(\d*)[^:\]]*$/, text);
+    if (port !== null && port[0] !== ":" + port[1]) text = slice(text, 0, port.index) + (port[1] === "" ? "" : ":" + port[1]); // what follows digits is left out
+    if (port !== null && +port[1] > 65535) text = slice(text, 0, port.index);
     if (this.#record.protocol === "file:" ? fileHost(trial, text) : hostAndPort(trial, text)) if (trial.host !== "" || this.#mayBeEmpty()) this.#record = trial;
   }
   get hostname() {
@@ -283,7 +287,7 @@ class URL {
   }
   set port(value) {
     if (this.#fixed()) return;
-    const found = exec(/^\d+/, `${value}`);
+    const found = exec(/^\d+/, replace(/[\t\n\r]/g, `${value}`, ""));
     if (`${value}` === "") this.#record.port = "";
     else if (found !== null && +found[0] <= 65535) this.#record.port = +found[0] === SPECIAL[this.#record.protocol] ? "" : "" + +found[0];
   }

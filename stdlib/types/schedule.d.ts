@@ -11,7 +11,7 @@ interface LaterRun {
 
 interface Schedule {
   /** A run at an instant, at most 366 days ahead; at the earliest a second after now. Returns the id of its action. */
-  runAt(at: Instant | Temporal.Instant | Temporal.ZonedDateTime | Date | string | number, run?: LaterRun): Promise<string>;
+  runAt(at: Instant | Temporal.Instant | Temporal.ZonedDateTime | Date | string, run?: LaterRun): Promise<string>;
   /** A run after a delay: `{ minutes: 5 }`, "90s", "PT5M", or milliseconds. Days and longer go by the calendar in an object. */
   runIn(delay: Amount | string | number, run?: LaterRun): Promise<string>;
   /** Cancels the waiting run with this id or key; one that has started, or none, stays as it is. */

@@ -523,18 +523,49 @@ def test_options_that_no_call_has_are_refused_with_the_right_name(stocked: Shop)
         assert words in str(reported["message"]), (call, reported)
 
 
-def test_what_to_group_by_in_the_place_of_the_filter_is_refused(stocked: Shop) -> None:
-    said = refusals(
-        stocked,
-        {
-            "groupBy": "db.things.aggregate({ groupBy: 'state' })",
-            "sum": "db.things.aggregate({ state: 'new', sum: ['items'] })",
-            "field": "db.things.aggregate({ sum: 5 }, {})",
-        },
+def test_options_in_the_place_of_the_filter_are_refused_unless_they_can_only_be_columns(stocked: Shop) -> None:
+    refused = {
+        "db.things.aggregate({ groupBy: 'state' })": "aggregate({}, { groupBy: … })",
+        "db.things.aggregate({ state: 'new', sum: ['items'] })": "aggregate({}, { sum: … })",
+        "db.things.find({ limit: 1 })": "find({}, { limit: … }); for a filter by a field named limit write {} after it",
+        "db.things.first({ state: 'new', order: '-n' })": "first({}, { order: … })",
+        "db.things.each({ select: 'n' }).next()": "each({}, { select: … })",
+        "db.things.deleteMany({ all: true })": "deleteMany({}, { all: … }); for a filter by a field named all write {} after it",
+        "db.things.updateMany({ all: true }, { n: 1 })": "updateMany({}, changes, { all: … })",
+        "db.orders.find({ limit: 1 })": "no such column",
+    }
+    found = refusals(stocked, {str(number): call for number, call in enumerate(refused)})
+    for (call, words), said in zip(refused.items(), found.values(), strict=True):
+        assert words in str(said["message"]), (call, said)
+    taken = refusals(
+        stocked, {"sum": "db.things.aggregate({ sum: 5 }, {})", "limit": "db.things.find({ limit: 1 }, {})"}
     )
-    for name in ("groupBy", "sum"):
-        assert f"aggregate({{}}, {{ {name}: … }})" in str(said[name]["message"])
-    assert said["field"] == {"is": [{"count": 0}]}
+    assert taken == {"sum": {"is": [{"count": 0}]}, "limit": {"is": []}}
+
+
+def test_two_terms_of_groupby_with_one_name_are_refused(stocked: Shop) -> None:
+    terms = ("[{ day: 'at' }, { month: 'at' }]", "['at', { day: 'at' }]", "['n', 'n']")
+    found = refusals(stocked, {each: f"db.things.aggregate({{}}, {{ groupBy: {each} }})" for each in terms})
+    assert all("twice" in str(said["message"]) for said in found.values()), found
+
+
+def test_a_value_deep_in_a_row_is_refused_with_the_line_of_the_call(stocked: Shop) -> None:
+    deep = "{ a: " * 30 + "new ArrayBuffer(1)" + " }" * 30
+    for value, words in (
+        (deep, "an ArrayBuffer cannot be stored"),
+        ("(() => { const o = {}; o.o = o; return o })()", "contains itself"),
+    ):
+        error = run(stocked, f"export default async ({{ db }}) => {{\n  await db.things.insert({value});\n}}").error
+        assert error is not None
+        assert (error.line, words in error.message) == (2, True), error
+
+
+def test_an_empty_list_of_attachments_is_none_and_a_secret_in_one_is_refused(stocked: Shop) -> None:
+    call = "mail.send({ to: 'a@one.example', subject: 'x', text: 'y', attachments: %s })"
+    given = {"none": "[]", "secret": "[{ name: 'a.txt', content: 'key {{secret:KEY}}' }]"}
+    said = refusals(stocked, {name: call % each for name, each in given.items()})
+    assert "messageId" in str(said["none"]["is"])
+    assert "handle of a secret" in str(said["secret"]["message"])
 
 
 def test_known_options_and_none_are_taken(stocked: Shop) -> None:

@@ -109,6 +109,12 @@ def read_wanted(measures: dict[str, Any], group: Any, lookup: OwnLookup) -> Aggr
         if isinstance(found, ColumnField) and found.kind is Kind.JSON:
             raise bad_request(f"{found.name} is JSON, which groupBy does not support")
         fields.append(found)
+    names = [each.name for each in fields]
+    for name in names:
+        if names.count(name) > 1:
+            raise bad_request(
+                f"groupBy has {name} twice, and a group has one value of each name: ask once for each, or store the other in a field"
+            )
     return AggregateQuery(tuple(asked), tuple(fields))
 
 

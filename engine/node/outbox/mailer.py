@@ -42,7 +42,7 @@ def _encoded(text: str, linesep: str) -> str:
     return Header(text, "us-ascii" if plain else "utf-8", header_name="Subject").encode(linesep=linesep)
 
 
-class _Addresses(UniqueAddressHeader, BaseHeader):  # type: ignore[misc]
+class _Addresses(UniqueAddressHeader, BaseHeader):  # type: ignore[misc]  # typeshed: max_count of both
     """A header of addresses. Python 3.11 folds a long name without its quotes, so that parts of it become addresses."""
 
     def fold(self, *, policy: Policy) -> str:
@@ -56,7 +56,7 @@ class _Addresses(UniqueAddressHeader, BaseHeader):  # type: ignore[misc]
         return f"{self.name}: {f',{policy.linesep} '.join(written)}{policy.linesep}"
 
 
-class _Subject(UniqueUnstructuredHeader, BaseHeader):  # type: ignore[misc]
+class _Subject(UniqueUnstructuredHeader, BaseHeader):  # type: ignore[misc]  # typeshed: max_count of both
     """A subject. Python 3.11 loses spaces where it folds encoded words."""
 
     def fold(self, *, policy: Policy) -> str:

@@ -147,6 +147,12 @@ def test_values_and_keys_are_bounded(shop: Shop) -> None:
     assert not attempt.journal
 
 
+def test_a_list_by_prefix_has_every_key_that_begins_with_it(shop: Shop) -> None:
+    keys = ["p", "p/1", "p\U0010ffff", "p\U0010ffffz" + "\U0010ffff" * 9]
+    store_values(shop, **dict.fromkeys([*keys, "o", "q"], 1))
+    assert [each["key"] for each in ask(shop.attempt(), "kv.list", prefix="p")] == keys
+
+
 def test_counters_of_many_runs_all_count(shop: Shop) -> None:
     runs = [shop.attempt() for _ in range(10)]
     for run in runs:

@@ -162,6 +162,17 @@ def test_a_refused_journal_takes_back_itself_and_not_its_neighbours(book: Book) 
     assert sorted(row[3] for row in state[3]) == ["1", "11"]
 
 
+def test_a_document_whose_id_exists_is_refused_by_its_id(book: Book) -> None:
+    first, second = book.attempt(1), book.attempt(2)
+    for attempt in (first, second):
+        ask(attempt, "db.insert", set="things", values={"id": "t1", "a": 1}, line="main.js:4")
+    with book.database.write() as connection:
+        commit.apply(connection, first.journal, now_us=NOW_US)
+        with pytest.raises(EffectRefused, match="things has a document with the id 't1' already") as refused:
+            commit.apply(connection, second.journal, now_us=NOW_US)
+    assert (refused.value.code, refused.value.line) == ("constraint", 4)
+
+
 def test_one_mail_of_one_place_is_queued_once(book: Book) -> None:
     """Even when a committer that lost its answer applies a journal again, the outbox holds each mail once."""
     attempt = book.attempt()

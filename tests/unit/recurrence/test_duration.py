@@ -26,6 +26,7 @@ SECOND = 1_000_000
         ("pt0.5s", 500_000),
         ("PT1H30M", 5400 * SECOND),
         ("0s", 0),
+        ("1H30M", 5400 * SECOND),
     ],
 )
 def test_reads(text: str, us: int) -> None:
@@ -55,6 +56,8 @@ def test_reads(text: str, us: int) -> None:
         ("99999999999999d", 0),
         ("1٣s", 0),
         ("1h x", 3),
+        ("1M", 1),
+        ("2D 5M", 4),
     ],
 )
 def test_refuses(text: str, index: int) -> None:
