@@ -138,7 +138,7 @@ def test_type_checkers_of_users_find_the_packages(checker: str, tmp_path: Path) 
     (tmp_path / "uses.py").write_text(USES)
     if checker == "mypy":
         (tmp_path / "mypy.ini").write_text(MYPY)
-        command = ["-m", "mypy", "--no-incremental"]
+        command = ["-m", "mypy", "--cache-dir", str(ROOT / ".mypy_cache" / "of_users")]
     else:
         pytest.importorskip("pyright", reason="NOT TESTED with pyright: it is not installed (pip install pyright)")
         command = ["-m", "pyright", "--pythonpath", sys.executable]

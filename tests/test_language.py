@@ -23,14 +23,19 @@ PROSE = re.compile(
 )
 #: First words of docstrings.
 OPENINGS = re.compile(r"(Give|Gives|Hear|Tell|Say|Ask whether|Who|Whose)\b(?! up)")
+#: Strings and comments, which have no names.
+TEXTS = re.compile(r'"""[\s\S]*?"""|"(?:\\.|[^"\\\n])*"|#[^\n]*')
 #: What a module with a banned word has somewhere: reading its tokens costs a hundred times as much.
-ANY = re.compile(NAMES.pattern + "|" + PROSE.pattern + rf'|"""{OPENINGS.pattern}', re.IGNORECASE)
+ANY, ANY_NAME = (
+    re.compile(PROSE.pattern + rf'|"""{OPENINGS.pattern}', re.IGNORECASE),
+    re.compile(NAMES.pattern, re.IGNORECASE),
+)
 
 
 def found(source: str, *, texts: bool = True) -> list[str]:
     """Banned words of a module, each with its line; with ``texts`` also those of strings."""
     lines: list[str] = []
-    if not ANY.search(source):
+    if not (ANY.search(source) or ANY_NAME.search(TEXTS.sub("", source))):
         return lines
     for token in tokenize.generate_tokens(io.StringIO(source).readline):
         banned = {tokenize.NAME: NAMES, tokenize.COMMENT: PROSE, tokenize.STRING: PROSE}.get(token.type)

@@ -56,9 +56,10 @@ def test_the_bill_names_every_package_of_the_lock_and_every_file_inside_the_sand
     for path in (find_library(), find_binding(), find_guest(), *npm):
         assert sha256(path) in text, path
     # A bill that breaks the schema is refused.
-    bill["components"][0].pop("name")
+    first = bill["components"][0]
+    first.pop("name")
     with pytest.raises(ValueError, match="'name' is a required property"):
-        sbom.check(bill)
+        sbom.check(bill | {"components": [first], "dependencies": []})
 
 
 def test_packages_inside_of_packages_have_their_own_names(sbom: ModuleType, tmp_path: Path) -> None:

@@ -428,10 +428,14 @@ def test_a_script_is_made_run_mended_and_run_again_by_the_keyboard_alone(
 ) -> None:
     keys = page.keyboard
 
-    def press(name: str, leads_to: str) -> None:
+    def press(name: str, leads_to: str, *, then_skip: bool = False) -> None:
+        """Follow a link or press a button, and go on behind the navigation of the page that follows."""
         tab_to(page, name)
         keys.press("Enter")
         page.wait_for_url(f"**/{leads_to}")
+        if then_skip:
+            tab_to(page, "Skip to content")
+            keys.press("Enter")
 
     def write(source: str) -> None:
         tab_to(page, "Source")
@@ -440,19 +444,19 @@ def test_a_script_is_made_run_mended_and_run_again_by_the_keyboard_alone(
         keys.press("Escape")
 
     page.goto(f"{lodge.url}/t/acme")
-    press("Scripts", "scripts")
-    press("New script", "new-script")
+    press("Scripts", "scripts", then_skip=True)
+    press("New script", "new-script", then_skip=True)
     tab_to(page, "Name")
     keys.type("by-hand")
     write("export default () => null.x;")
     press("Create", "scripts/by-hand")
-    press("Schedules", "schedules")
-    press("New schedule", "new-schedule")
+    press("Schedules", "schedules", then_skip=True)
+    press("New schedule", "new-schedule", then_skip=True)
     for field in ("Name", "Script"):
         tab_to(page, field)
         keys.type("by-hand")
-    press("Create", "schedules/by-hand")
-    press("Run now", "actions/*")
+    press("Create", "schedules/by-hand", then_skip=True)
+    press("Run now", "actions/*", then_skip=True)
     error = ScriptError("TypeError", "cannot read property 'x' of null", file="main.js", line=1)
     worked(lodge, finished=Finished(Outcome.SCRIPT_ERROR, error=error))
     expect(page.locator("h1")).to_contain_text("error in the script")
@@ -462,8 +466,8 @@ def test_a_script_is_made_run_mended_and_run_again_by_the_keyboard_alone(
     write("export default () => 42;")
     press("Store a new version", "scripts/by-hand")
     expect(page.locator("h1")).to_contain_text("version 2")
-    press("Schedules", "schedules")
-    press("by-hand", "schedules/by-hand")
+    press("Schedules", "schedules", then_skip=True)
+    press("by-hand", "schedules/by-hand", then_skip=True)
     press("Run now", "actions/*")
     worked(lodge, finished=Finished(Outcome.OK, "42"))
     expect(page.locator("h1")).to_contain_text("done")

@@ -109,11 +109,8 @@ def test_it_shows_what_one_ledger_would_show(url: str, tmp_path: Path, monkeypat
             with monkeypatch.context() as whole:
                 whole.setattr(stored_actions, "MOST_LOOKED_AT", 1000)
                 wanted = [one.id for one in pages_of(each.actions.list, 100, filter=text)]
-            for limit in (1, 3):
-                found = [one.id for one in pages_of(each.actions.list, limit, filter=text)]
-                assert (sorted(found) if text in SORTED else found) == (sorted(wanted) if text in SORTED else wanted), (
-                    text
-                )
+            found = [one.id for one in pages_of(each.actions.list, 2, filter=text)]
+            assert (sorted(found) if text in SORTED else found) == (sorted(wanted) if text in SORTED else wanted), text
         counted = engine.actions.count(filter="-tenant:bob")
         assert (counted.count, counted.complete) == (2, False)
         monkeypatch.undo()
