@@ -93,6 +93,8 @@ def test_earlier_slots_are_counted_then_backfilled_and_a_pause_has_a_note(
 ) -> None:
     lodge.engine.schedules.create("acme", "hourly", script="job", rules="every 1h", missed="skip")
     page.goto(f"{lodge.url}/t/acme/schedules/hourly")
+    notice = page.locator("#notice")
+    expect(notice).to_have_css("animation-name", "none")  # which begins with its words: it was over before they came
     page.click("#backfill > summary")
     start = page.locator("#backfill .primary")
     expect(start).to_have_count(0)
@@ -100,7 +102,8 @@ def test_earlier_slots_are_counted_then_backfilled_and_a_pause_has_a_note(
     expect(page.locator("#backfill output")).to_contain_text("slots would run, from 2025-12-31 12:00:00")
     words = start.inner_text()
     start.click()
-    expect(page.locator("#notice")).to_contain_text("actions created")
+    expect(notice).to_contain_text("actions created")
+    expect(notice).to_have_css("animation-name", "leave")
     made = [each for each in lodge.engine.actions.list("acme", "hourly", limit=None) if each.origin == "backfill"]
     assert words == f"Start the backfill of {len(made)} slots"
     assert len(made) == 12

@@ -6,37 +6,21 @@ const cm = window.codemirror;
 const DRAWN = cm && {
   "&": { backgroundColor: "var(--field)", color: "CanvasText", height: "100%" },
   "&.cm-focused": { outline: "2px solid var(--busy)" },
-  ".cm-scroller": { font: '13.5px/20px ui-monospace, SFMono-Regular, Menlo, Consolas, "DejaVu Sans Mono", monospace' },
-  ".cm-content": { caretColor: "CanvasText" },
   ".cm-cursor": { borderLeftColor: "CanvasText" },
   ".cm-gutters": { backgroundColor: "var(--panel)", color: "var(--dim)", borderRight: "1px solid var(--line)" },
   ".cm-activeLine, .cm-activeLineGutter": { backgroundColor: "light-dark(#7b879412, #7b879426)" },
   "&.cm-focused > .cm-scroller > .cm-selectionLayer .cm-selectionBackground, .cm-selectionBackground": { background: "light-dark(#bcdcff, #2c4f78) !important" },
-  ".cm-searchMatch": { backgroundColor: "light-dark(#ffe58a, #6b5200)" },
-  ".cm-searchMatch-selected": { backgroundColor: "light-dark(#ffb454, #9c5d00)" },
-  ".cm-selectionMatch": { backgroundColor: "light-dark(#d7efe4, #24473b)" },
-  "&.cm-focused .cm-matchingBracket": { backgroundColor: "light-dark(#c9ead9, #2d5a49)" },
   ".cm-panels": { backgroundColor: "var(--panel)", color: "CanvasText", borderColor: "var(--line) !important" },
-  ".cm-panel.cm-search": { padding: ".4rem 2.2rem .4rem .5rem" },
-  ".cm-button, .cm-textfield": { backgroundImage: "none", backgroundColor: "var(--field)", color: "CanvasText", border: "1px solid var(--edge)", borderRadius: ".3rem", minHeight: "26px", fontSize: "13px" },
-  ".cm-button:active": { backgroundImage: "none" },
-  ".cm-panel label": { display: "inline-flex", alignItems: "center", gap: ".2rem", minHeight: "26px", fontSize: "13px" },
-  ".cm-panel [type=checkbox]": { width: "18px", height: "18px", accentColor: "var(--accent)" },
-  ".cm-panel.cm-search [name=close], .cm-panel.cm-panel-lint [name=close]": { color: "CanvasText", width: "28px", height: "28px", cursor: "pointer" },
+  ".cm-button, .cm-textfield": { background: "var(--field) !important", color: "CanvasText", border: "1px solid var(--edge)" },
+  ".cm-panel :is(button, label, .cm-textfield)": { minHeight: "24px", minWidth: "24px", fontSize: "13px !important", color: "CanvasText" },
   ".cm-panel.cm-panel-lint ul [aria-selected]": { backgroundColor: "var(--field) !important" },
-  ".cm-tooltip": { backgroundColor: "var(--field)", color: "CanvasText", border: "1px solid var(--line)", borderRadius: ".4rem", boxShadow: "0 4px 14px #0003", maxWidth: "min(34rem, 90vw)" },
+  ".cm-tooltip": { backgroundColor: "var(--field)", color: "CanvasText", border: "1px solid var(--line)", maxWidth: "min(34rem, 90vw)" },
   ".cm-tooltip.cm-tooltip-autocomplete > ul > li": { lineHeight: "24px" },
-  ".cm-tooltip.cm-tooltip-autocomplete > ul > li[aria-selected]": { backgroundColor: "var(--accent)", color: "var(--on-accent)" },
-  ".cm-completionMatchedText": { textDecoration: "none", fontWeight: "700" },
-  ".cm-completionDetail": { fontStyle: "normal", opacity: ".85" },
-  ".cm-tip, .cm-completionInfo": { padding: ".4rem .7rem" },
-  ".cm-tip code": { color: "var(--accent)" },
-  ".cm-tip p": { margin: ".2rem 0 0" },
+  ".cm-tip": { padding: ".4rem .7rem" },
   ".cm-lintRange": { backgroundImage: "none !important", textDecoration: "underline wavy var(--bad) 1px", textUnderlineOffset: "3px" },
   ".cm-lintRange-warning": { textDecorationColor: "var(--warnish)" },
   ".bad-line": { backgroundColor: "light-dark(#b3261e22, #ff8a8033)" },
   "@media (max-width: 45rem)": { ".cm-completionInfo": { display: "none" } },
-  ".cm-diagnostic": { whiteSpace: "pre-wrap" },
 };
 
 const THEME = cm?.EditorView.theme(DRAWN);
@@ -89,7 +73,7 @@ function shadow(parent) {
 
 function tipOf({ signature, doc }) {
   const tip = made("div", undefined, "cm-tip");
-  tip.append(made("code", signature), ...(doc ? [made("p", doc)] : []));
+  tip.append(made("code", signature), ...(doc ? [made("div", doc)] : []));
   return tip;
 }
 
