@@ -36,8 +36,6 @@ CODES = [
 NOUNS = ["actions", *listing.WORDS.values(), "schedules", "scripts", "tenants"]
 MONTHS = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"]
 PERIODS = ["day", "tenant", "attempts", "CPU time", STORAGE_HELP]
-GROUPS = ["One attempt", "Budgets of one attempt", "The whole tenant"]
-SECTIONS = ["Connections", "Script URLs", "Webhooks"]
 
 
 def messages() -> dict[str, str]:
@@ -77,25 +75,28 @@ def messages() -> dict[str, str]:
     titles = [title for _to, title in [*dashboard.LINKS, *tenants.LINKS]] + [
         name.capitalize() for name in actions.CHOICES
     ]
-    forms = [each for each in features.TABLE.routes if not each.raw and each.kind != "bytes"]
-    named = [operations.title_of(one.name) for each in forms for one in each.parameters if one.name != "cursor"]
+    forms = [each for each in features.TABLE.routes if each.kind != "bytes"]
+    named = [
+        rendering.title(one.name) for each in forms for one in each.parameters if one.name not in {"cursor", each.raw}
+    ]
+    named += [each.declared.confirm for each in forms if each.declared.confirm]
     answers = {kind for each in forms if each.method == "GET" for kind in (each.answer, *get_args(each.answer))}
     named += sorted(
-        {operations.title_of(one.name) for each in answers if is_dataclass(each) for one in dataclasses.fields(each)}
+        {rendering.title(one.name) for each in answers if is_dataclass(each) for one in dataclasses.fields(each)}
     )
     for text in [
         *(rendering.title(each.name.partition(".")[2]) for each in forms),
         *(each.noun for each in forms),
         *named,
         *map(humanize.words_of, map(str, codes)),
+        *(humanize.words_of(word) for each in forms for one in each.parameters for word in operations.kind_of(one)[1]),
         *humanize.WAITS.values(),
         *titles,
         *NOUNS,
         *(each.removesuffix("s") for each in NOUNS),
         *MONTHS,
-        *GROUPS,
+        *tenants.LIMIT_GROUPS,
         *PERIODS,
-        *SECTIONS,
         *helps,
     ]:
         add(text, "codes")

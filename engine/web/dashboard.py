@@ -70,17 +70,6 @@ PAGES: dict[str, Page] = {
     "/t/{tenant}/operations": operations.operations,
     "/t/{tenant}/operations/{operation}": operations.operation,
 }
-#: Pages that are lists, each with what returns its operation and the arguments.
-LISTS: dict[Page, listing.Asked] = {
-    tenants.tenants: listing.asked_of("tenants"),
-    scripts.scripts: listing.asked_of("scripts"),
-    schedules.schedules: listing.asked_of("schedules", schedules.terms),
-    actions.actions: listing.asked_of("actions", actions.terms),
-    actions.action: actions.asked_log,
-    tenants.audit: tenants.asked_audit,
-    tenants.nodes: lambda reader: ("nodes.list", {"gone": bool(reader.chosen("gone"))}),
-    operations.operation: operations.asked,
-}
 #: Links to pages of wings in the navigation: path below the tenant or the root, and title.
 LINKS: list[tuple[str, str]] = []
 #: Called with each dashboard; wings add public pages and ways to sign in.
@@ -134,7 +123,7 @@ class Dashboard:
             router.add_route(path, self._guarded(partial(form, self)), methods=["POST"], include_in_schema=False)
         self._api.framework.add_exception_handler(HTTPException, self._unrouted)
         for path, page in PAGES.items():
-            router.add_route(path, partial(self._answer, page=page), include_in_schema=False)
+            router.add_route(path, self._guarded(partial(self._answer, page=page)), include_in_schema=False)
 
     def add_public(self, path: str, endpoint: Callable[[Request], Awaitable[Response]]) -> None:
         """Add a page that needs no authentication. What it raises is answered with the page of the error."""
@@ -167,50 +156,40 @@ class Dashboard:
         self._speak(request)
         return rendering.environment().get_template(template).render(self._common(request), **values)
 
-    def _speak(self, request: Request) -> str:
-        """Set the language of what is rendered next: the brand's, else the one that the request prefers; return it."""
+    def _speak(self, request: Request) -> None:
+        """Set the language of what is rendered next: the brand's, else the one that the request prefers."""
         brand = self._api.engine.of_surfaces.get("branding")
-        language = (brand and brand.language) or preferred(request.headers.get("accept-language", ""))
-        LANGUAGE.set(language)
-        return str(language)
+        LANGUAGE.set((brand and brand.language) or preferred(request.headers.get("accept-language", "")))
 
     def error_page(self, request: Request, error: Exception) -> Response:
         """Return the page of an error."""
         return self.problem_page(request, problem(error, request.scope))
 
     async def _answer(self, request: Request, *, page: Page) -> Response:
-        """Answer a request with a page, or with the page of the error that it met."""
-        caller, language = authenticated(request).caller, self._speak(request)
+        """Answer a request with a page, or with the file of its list."""
+        form = request.query_params.get("format")
+        if form in listing.FORMS:
+            file = await Reader(self._api, request).run(lambda reader: listing.exported(reader, page(reader)[1], form))
+            if missing := request.scope["state"].get("unreachable"):
+                file.headers[HEADER] = ", ".join(sorted(missing))
+            return file
+        caller = authenticated(request).caller
         of_caller = (caller.tenant_id or "", caller.role.value, str(self.changes))
-        key = (*of_caller, str(request.url.path), str(request.url.query), language)
-        try:
-            form, of_list = request.query_params.get("format"), LISTS.get(page)
-            if of_list is not None and form in listing.FORMS:
-                file = await Reader(self._api, request).run(
-                    lambda reader: listing.exported(reader, *of_list(reader), form)
-                )
-                if missing := request.scope["state"].get("unreachable"):
-                    file.headers[HEADER] = ", ".join(sorted(missing))
-                return file
-            body = await self._rendered(key, request, page)
-        except Exception as error:  # noqa: BLE001 - every error has a page
-            return self.error_page(request, error)
-        return self._html(body)
+        key = (*of_caller, str(request.url.path), str(request.url.query), LANGUAGE.get())
+        return self._html(await self._rendered(key, request, page))
 
     def problem_page(self, request: Request, answer: Response, typed: Sequence[tuple[str, str]] = ()) -> Response:
         """Return the page for a problem document, with the id by which the log names the request, and what was typed, to be corrected;
         to a page's script the document."""
         if forms.is_by_script(request):
             return answer
-        self._speak(request)
-        shown = rendering.environment().get_template("error.html")
         wrong = json.loads(bytes(answer.body))
         if wrong["status"] in {400, 404, 409, 412, 422} and request.method == "GET":
             typed = request.query_params.multi_items()
             wrong["place"] = forms.place(wrong, dict(typed))
         values = {"problem": wrong, "request_id": request_id(request), "typed": typed}
         kept = {name: value for name, value in answer.headers.items() if name in {"retry-after", "allow"}}
-        return self._html(shown.render(self._common(request), **values), answer.status_code, kept)
+        return self._html(self.rendered(request, "error.html", **values), answer.status_code, kept)
 
     async def _unrouted(self, request: Request, error: Exception) -> Response:
         """Answer a path without a route."""
@@ -306,8 +285,7 @@ class Dashboard:
         if request.headers.get("sec-fetch-site") in {"none", "same-origin"}:
             answer: Response = RedirectResponse(next_page, 303)
         else:
-            shown = rendering.environment().get_template("signed_in.html")
-            answer = self._html(shown.render(self._common(request), next=next_page))
+            answer = self.shown(request, "signed_in.html", next=next_page)
         keep_session(answer, request, begun.text, life_us, self._api.engine.context.settings)
         return answer
 

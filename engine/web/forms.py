@@ -96,21 +96,19 @@ async def call(pages: "Dashboard", request: Request) -> Response:
     value = json.loads(bytes(answer.body) or b"null")
     named = {f"answer.{name}": each for name, each in value.items()} if isinstance(value, dict) else {}
     asked = request.query_params.get("then")
-    if isinstance(value, dict) and value.get(request.query_params.get("once")):
-        part = "once.html"
-    else:  # of an operation's own form the answer is what was wanted
-        part = PARTS.get(route.name) or ("answer.html" if asked == "" else "")
-    part = part if value is not None else ""
+    once = next((named[each] for each in operations.shown_once(route) if named.get(each)), None)
+    # Of an operation's own form the answer is what was wanted.
+    part = "once.html" if once else PARTS.get(route.name) or ("answer.html" if asked == "" else "")
+    shown: Values = {"fields": fields, "answer": value, "once": once}
     if by_script:
-        html = pages.rendered(request, part, fields=fields, answer=value, builder=builder) if part else None
+        html = pages.rendered(request, part, builder=builder, **shown) if part and value is not None else None
         then = asked and own_path(request, _filled(asked, fields | named))
         return JSONResponse({"html": html, "then": then, "changes": route.changes, "next": named.get("answer.next")})
-    if (part and not asked) or (route.declared.secret and value is not None):
-        shown = {"fields": fields, "answer": value, "part": part, "builder": None}
-        return pages.shown(request, "call.html", route=route, question="", **shown)
-    at = operations.SHOWN_AT.get(route.answer)
-    then = asked or (at and f"{root_of(request)}/t/{{answer.tenant_id}}{at}")
-    return RedirectResponse(own_path(request, _filled(then, fields | named) if then else fields.get("_back", "")), 303)
+    if once or (part and value is not None and not asked):
+        return pages.shown(request, "call.html", route=route, question="", part=part, builder=None, **shown)
+    return RedirectResponse(
+        own_path(request, _filled(asked, fields | named) if asked else fields.get("_back", "")), 303
+    )
 
 
 def _parts(body: bytes, boundary: str) -> dict[str, bytes]:

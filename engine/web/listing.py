@@ -25,8 +25,6 @@ MAX_EXPORTED, EXPORTED_AT_ONCE, MAX_LISTED = 100_000, 1000, 10_000
 OPERATIONS = {"tenants": "tenants.activity"}
 #: Words for the entries of a list, where they are not its noun.
 WORDS = {"audit": "changes"}
-#: Returns the operation of a list, with its arguments.
-Asked = Callable[[Reader], tuple[str, Values]]
 #: Query parameters of a list that are no part of its filter.
 _PLACE = ("cursor", "trail", "format")
 
@@ -40,6 +38,7 @@ class Listing:
         count: number of entries that match.
         first: number of the first entry shown, from 1.
         previous, next: queries of the pages beside it, None where there is none.
+        files: the operation of the list, with its arguments.
     """
 
     noun: str
@@ -50,6 +49,7 @@ class Listing:
     query: Values
     previous: str | None
     next: str | None
+    files: tuple[str, Values]
 
     @property
     def is_whole(self) -> bool:
@@ -96,23 +96,21 @@ def term(field: str, value: str) -> str:
     return f"{field}:{json.dumps(value, ensure_ascii=False)}"
 
 
-def _arguments(reader: Reader, noun: str, terms: str) -> Values:
-    """Return the arguments of the operation that lists entries."""
-    text = " ".join(each for each in (reader.request.query_params.get("filter", ""), terms) if each)
-    return ({} if noun == "tenants" else reader.tenant) | {"filter": text}
-
-
-def listing(reader: Reader, noun: str, terms: str = "", asked: Values | None = None) -> Listing:
+def listing(reader: Reader, noun: str, fields: Iterable[str] = (), asked: Values | None = None) -> Listing:
     """Return one page of the list of a noun.
 
     Args:
-        terms: terms of the filter from the other fields of the page.
+        fields: names of the page's fields beside its filter, each a field of the filter.
         asked: arguments of a list without a filter.
 
     Raises:
         InputError: filter_invalid, cursor_invalid.
     """
-    asked, query = asked or _arguments(reader, noun, terms), dict(reader.request.query_params)
+    query = dict(reader.request.query_params)
+    terms = (term(name, value) for name, value in reader.chosen(*fields).items())
+    text = " ".join([*reader.chosen("filter").values(), *terms])
+    asked = ({} if noun == "tenants" else reader.tenant) | ({"filter": text} if asked is None else asked)
+    operation = OPERATIONS.get(noun, f"{noun}.list")
     cursor, trail = query.get("cursor"), [each for each in query.get("trail", "").split("~") if each]
     kept = {name: value for name, value in query.items() if name not in _PLACE and value}
     counts = {name: value for name, value in asked.items() if name != "oldest"}
@@ -121,7 +119,7 @@ def listing(reader: Reader, noun: str, terms: str = "", asked: Values | None = N
     def read_entries() -> None:
         """Read the page of the list."""
         at = {"cursor": cursor} if cursor else {}
-        known.append(reader.ask(OPERATIONS.get(noun, f"{noun}.list"), **asked, limit=PAGE, **at))
+        known.append(reader.ask(operation, **asked, limit=PAGE, **at))
 
     def count_matches() -> Any:
         """Count all matches, unless the page shows the whole list."""
@@ -139,20 +137,23 @@ def listing(reader: Reader, noun: str, terms: str = "", asked: Values | None = N
         before = {"cursor": trail[-1], "trail": "~".join(trail[:-1])} if trail else {}
         previous = "?" + urlencode(kept | before)
     following = "?" + urlencode(kept | {"cursor": found.next, "trail": "~".join(here)}) if found.next else None
-    return Listing(WORDS.get(noun, noun), found, asked.get("filter", ""), count, first, kept, previous, following)
+    word, files = WORDS.get(noun, noun), (operation, asked)
+    return Listing(word, found, asked.get("filter", ""), count, first, kept, previous, following, files)
 
 
-def asked_of(noun: str, terms: Callable[[Reader], str] = lambda _reader: "") -> Asked:
-    """Return the function that returns the operation of the list of a noun, with its arguments."""
-    return lambda reader: (OPERATIONS.get(noun, f"{noun}.list"), _arguments(reader, noun, terms(reader)))
+def exported(reader: Reader, values: Values, form: str) -> Response:
+    """Return everything that the list of a page has as a file: JSON, or CSV with one column for each field.
 
-
-def exported(reader: Reader, operation: str, asked: Values, form: str) -> Response:
-    """Return everything that an operation lists as a file of one of :data:`FORMS`.
+    Args:
+        values: of the page: its list, or its operation and arguments as ``files``.
 
     Raises:
-        NotFound: operation_unknown, of one that lists nothing.
+        NotFound: operation_unknown, of a page without a list.
     """
+    found = values["listed"].files if "listed" in values else values.get("files")
+    if found is None:
+        raise NotFound("operation_unknown", name=reader.request.url.path.rpartition("/")[2])
+    operation, asked = found
     known = {each.name for route in reader.table.routes if route.name == operation for each in route.parameters}
     at_once = {"limit": EXPORTED_AT_ONCE if "cursor" in known else MAX_LISTED} if "limit" in known else {}
     noun, _dot, verb = operation.partition(".")
@@ -161,7 +162,7 @@ def exported(reader: Reader, operation: str, asked: Values, form: str) -> Respon
     cursor: Values = {}
     while len(entries) < MAX_EXPORTED:
         page = reader.ask(operation, **{**asked, **at_once, **cursor})
-        if not isinstance(page, list) or (form == "log" and operation != "actions.logs"):
+        if form == "log" and operation != "actions.logs":
             raise NotFound("operation_unknown", name=operation)
         entries += page
         following = getattr(page, "next", None)

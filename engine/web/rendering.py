@@ -9,8 +9,10 @@ from functools import cache
 from importlib.resources import files
 from importlib.resources.abc import Traversable
 from typing import Any
+from urllib.parse import urlencode
 
-from jinja2 import Environment, FunctionLoader, StrictUndefined
+from jinja2 import Environment, FunctionLoader, StrictUndefined, pass_context
+from jinja2.runtime import Context
 from markupsafe import Markup
 
 from lodger.engine.core.clock import from_us
@@ -31,6 +33,13 @@ TEMPLATES = [FOLDER / "templates"]
 CATALOGUES = {f"texts-{language}.js": language for language in LANGUAGES[1:]}
 #: Lines of a script shown around an error.
 FRAME_LINES = 4
+#: Titles of fields whose names are short.
+TITLES = {
+    "tz": "Time zone", "dst": "Daylight saving time", "params": "Input", "jitter_s": "Jitter, seconds", "action_id": "Action",
+    "expires_s": "Expires after, seconds", "tenant_id": "Tenant", "n": "Number", "late_s": "Late after, seconds",
+    "overran_s": "Overran after, seconds", "silent_s": "Silent after, seconds", "grace_s": "Later than, seconds",
+    "given": "Grants", "taken": "Grants", "of": "Its id in the archive", "put": "Save", "people": "Save people",
+}  # fmt: skip
 #: Maximum length of a line of a code frame: a bundle may be one line.
 FRAME_WIDTH = 400
 
@@ -101,7 +110,7 @@ def verb(operation: str) -> str:
 
 def title(name: str) -> str:
     """Return the name of a verb or a field as English words."""
-    return name.replace("_", " ").capitalize()
+    return TITLES.get(name) or name.replace("_", " ").capitalize()
 
 
 def breakable(name: str) -> Markup:
@@ -130,30 +139,31 @@ def _in_one_direction(value: Any) -> Any:
     return value
 
 
-#: A start tag of a template, whose attributes may contain Jinja's, and the request that the page's script makes for it.
-_TAG = re.compile(r"<(form|button)\b((?:{%.*?%}|{{.*?}}|[^<>{}]|{(?![%{])|}(?![%}]))*)>", re.DOTALL)
-_ASKS = re.compile(r"""(?<= )data-(call|upload|then|confirm|body|nest|once)=(?:"([^"]*)"|'([^']*)')""")
+@pass_context
+def address(context: Context, call: str, **more: str | None) -> str:
+    """Return the address that carries out a change and answers with a page, or a part of one.
+
+    Args:
+        call: method and path, with the names of fields in braces.
+        more: ``then``, ``confirm``, ``body`` and ``nest``, as :func:`lodger.engine.web.forms.call` reads them.
+    """
+    return f"{context['root']}/call?{urlencode({'to': call} | {name: each for name, each in more.items() if each is not None})}"
 
 
-def with_actions(source: str) -> str:
-    """Return a template in which a browser sends each form or button with ``data-call`` itself where no script runs."""
+@pass_context
+def asks(context: Context, call: str, **more: str | None) -> Markup:
+    """Return the attributes of a button that asks for a change, which a browser sends itself where no script runs."""
+    return Markup('type="submit" form="call" formaction="{}" data-call="{}" data-confirm="{}"').format(
+        address(context, call, **more), call, more.get("confirm") or ""
+    )
 
-    def with_action(found: re.Match[str]) -> str:
-        """Return a button or form of a template with the attributes that its action needs."""
-        kind, rest = found.groups()
-        asks = {name: one or other for name, one, other in _ASKS.findall(rest)}
-        to = asks.pop("call", asks.pop("upload", None))
-        if to is None:
-            return found[0]
-        asks = {"to": to} | asks
-        sets = "".join(f"{{% set _{name} %}}{text}{{% endset %}}" for name, text in asks.items())
-        query = "&amp;".join(f"{name}={{{{ _{name}|urlencode }}}}" for name in asks)
-        if kind == "form":
-            return f'{sets}<form{rest} method="post" action="{{{{ root }}}}/call?{query}">'
-        sent = rest.replace('type="button"', 'type="submit"')
-        return f'{sets}<button{sent} form="call" formaction="{{{{ root }}}}/call?{query}">'
 
-    return _TAG.sub(with_action, source)
+@pass_context
+def sends(context: Context, call: str, upload: bool = False, **more: str | None) -> Markup:
+    """Return the attributes of a form for a change; the file of an upload is the request's body."""
+    return Markup('method="post" action="{}" data-{}="{}" data-confirm="{}"').format(
+        address(context, call, **more), "upload" if upload else "call", call, more.get("confirm") or ""
+    )
 
 
 def environment() -> Environment:
@@ -170,7 +180,7 @@ def _environment(language: str) -> Environment:
         """Return the text of a template in the reader's language."""
         (found,) = (folder / name for folder in TEMPLATES if (folder / name).is_file())
         text = found.read_text(encoding="utf-8")
-        return with_actions(texts.translated(text, lambda message: known.get(message, message)) if known else text)
+        return texts.translated(text, lambda message: known.get(message, message)) if known else text
 
     made = Environment(
         loader=FunctionLoader(load_template),
@@ -183,7 +193,8 @@ def _environment(language: str) -> Environment:
     made.filters |= {
         "instant": instant, "duration": duration, "took": took, "lateness": lateness, "pretty": pretty,
         "relative": relative, "word": lambda code: _(words_of(code)),
-        "verb": verb, "breakable": breakable,
+        "verb": verb, "named": lambda name: _(title(name)),
+        "noun": lambda noun: _("URLs") if noun == "urls" else _(noun).capitalize(), "breakable": breakable,
         "clock": clock, "explain_wait": explain_wait, "effect_changes": effect_diff.changes,
     }  # fmt: skip
     made.tests["markup"] = lambda value: isinstance(value, Markup)
@@ -197,6 +208,9 @@ def _environment(language: str) -> Environment:
         "term": term,
         "language": language,
         "_": _,
+        "address": address,
+        "asks": asks,
+        "sends": sends,
         "charts": charts,
         "slots": heat_map.slots,
         "months": heat_map.months,

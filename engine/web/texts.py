@@ -21,7 +21,7 @@ _JINJA = r"\{\{.*?\}\}|\{%.*?%\}|\{#.*?#\}"
 #: A tag with the expressions in it, or another token that ends a run of text.
 _BREAK = re.compile(rf"\{{%.*?%\}}|\{{#.*?#\}}|</?[a-zA-Z!](?:{_JINJA}|[^>{{]|\{{(?![{{%#]))*>", re.DOTALL)
 _READ = re.compile(
-    rf'( (?:title|aria-label|aria-description|placeholder|label|data-label|data-confirm)=")((?:{_JINJA}|[^"{{]|\{{(?![{{%#]))*)"',
+    rf'( (?:title|aria-label|aria-description|placeholder|label|data-label)=")((?:{_JINJA}|[^"{{]|\{{(?![{{%#]))*)"',
     re.DOTALL,
 )
 #: Elements with code in place of words, and options whose text is their value.

@@ -291,7 +291,7 @@ def test_a_journey_in_a_browser_below_the_path(mounted: Mounted, browser: Browse
         page.get_by_role("link", name="s", exact=True).click()
         page.locator("#pause > summary").click()
         page.get_by_label("Note").fill("maintenance")
-        page.get_by_role("button", name="Pause now").click()
+        page.locator("#pause").get_by_role("button", name="Pause").click()
         page.locator("h1").get_by_text("paused").wait_for()
         page.get_by_role("button", name="Resume").click()
         page.locator("h1").get_by_text("armed").wait_for()

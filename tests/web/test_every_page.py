@@ -202,10 +202,10 @@ def _prints_its_tables(page: Page, path: str) -> None:
     """Check a page on paper: its tables are shown in light colours, and no controls."""
     page.set_viewport_size(PRINTED)
     page.emulate_media(media="print", color_scheme="dark")
-    controls = "body > header, main form:not(:has(.editor), .operation, [data-nest]), main button, footer"
+    controls = "body > header, main form:not(:has(.editor), .whole, [data-nest]), main button, footer"
     assert page.locator(controls).filter(visible=True).count() == 0, path
     assert page.evaluate("document.documentElement.scrollWidth") <= PRINTED["width"], path
-    for shown in (".cm-content", "form.operation :is(input:not([type=hidden]), textarea)"):
+    for shown in (".cm-content", "form.whole :is(input:not([type=hidden]), textarea)"):
         if page.locator(shown).count():
             assert page.locator(shown).first.is_visible(), (path, shown)
     cells = "[...document.querySelectorAll('main td')].every((each) => getComputedStyle(each).display === 'table-cell')"

@@ -173,7 +173,7 @@ def test_actions_are_filtered_by_a_form(lodge: RunningApi, signed_in: SignIn) ->
     )
     assert 'data-instant="2026-01-01T00:30"' in browser.get("/actions?since=2026-01-01T00:30").text
     refused = browser.get("/actions?since=yesterday")
-    assert (refused.status_code, "instant_invalid" in refused.text) == (422, True)
+    assert (refused.status_code, "filter_invalid" in refused.text) == (422, True)
     assert 'name="since" aria-invalid="true" autofocus="" value="yesterday"' in refused.text, "with its query"
 
 

@@ -218,7 +218,7 @@ def test_every_operation_has_its_form_or_its_result(lodge: RunningApi, signed_in
     assert 'data-call="PATCH /tenants/acme/schedules/{schedule}"' in edit
     assert re.search('name="schedule"[^>]* value="s"', edit)
     assert re.search(r'<textarea name="rules"[^>]*>every 60s</textarea>', edit)
-    assert re.search('<select name="priority".*?<option selected>normal</option>', edit, re.DOTALL)
+    assert re.search('<select name="priority".*?<option value="normal" selected>normal</option>', edit, re.DOTALL)
     assert "Your role may not do this" in viewer.get("/t/acme/operations/schedules.edit").text
     assert "data-call" not in viewer.get("/t/acme/operations/schedules.edit").text
     refused = admin.get("/t/acme/operations/actions.overdue?limit=many")

@@ -58,7 +58,7 @@ def hostile(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningApi]:
 #: What the tenants wrote, names of things outside, codes in tips, and examples of syntax.
 DATA = {
     "Lodger", "acme", "other", "first", "second", "hook", "root", "python", "http", "admin", "admin None", "main.js",
-    "Tokens", "Urls", "paused", "example.com", "KEY", "order.*", "none", "0 9 * * 1-5",
+    "Tokens", "paused", "standard", "example.com", "KEY", "order.*", "none", "0 9 * * 1-5",
     *STATES, *OUTCOMES, *ORIGINS, *MissedKind, *Overlap,
     *(each.name for each in [*LIMITS, *BUDGETS, *ALLOWANCES]), "runs",
 }  # fmt: skip
@@ -109,13 +109,13 @@ def test_a_run_of_text_is_one_message_whose_values_may_change_places() -> None:
     known = {"{0} of {1} rows": "{1} Zeilen, davon {0}", "Delete {0}?": "{0} löschen?", "Name": "N"}
     source = (
         "<p>{{ used }} of {{ size(all) }} rows</p> {# Name #}<code>Name</code><option>Name</option>"
-        """<i{% if a > 1 %} class="Name"{% endif %} data-confirm="Delete {{ names['x > y'] }}?">Name</i>"""
+        """<i{% if a > 1 %} class="Name"{% endif %} title="Delete {{ names['x > y'] }}?">Name</i>"""
         """{% block a %} data-a="1"{% endblock %}"""
     )
     made = texts.translated(source, lambda text: known.get(text, text))
     assert made == (
         "<p>{{ size(all) }} Zeilen, davon {{ used }}</p> {# Name #}<code>Name</code><option>Name</option>"
-        """<i{% if a > 1 %} class="Name"{% endif %} data-confirm="{{ names['x > y'] }} löschen?">N</i>"""
+        """<i{% if a > 1 %} class="Name"{% endif %} title="{{ names['x > y'] }} löschen?">N</i>"""
         """{% block a %} data-a="1"{% endblock %}"""
     )
 

@@ -110,7 +110,7 @@ def test_earlier_slots_are_counted_then_backfilled_and_a_pause_has_a_note(
     page.click("#pause > summary")
     page.fill("#pause [name=note]", "maintenance")
     page.fill("#pause [name=until]", "2027-01-01T00:00")
-    page.click("text=Pause now")
+    page.locator("#pause").get_by_role("button", name="Pause").click()
     expect(page.locator("h1")).to_contain_text("paused")
     expect(page.locator(".note")).to_contain_text("maintenance")
     paused = lodge.engine.schedules.get("acme", "hourly")
@@ -361,7 +361,7 @@ def test_a_module_and_an_archive_are_uploaded(lodge: RunningApi, page: Page, exp
     lodge.engine.tenants.delete("moved")
     page.goto(f"{lodge.url}/tenants")
     page.click("text=Restore a tenant from its archive")
-    page.fill("[name=tenant]", "moved")
+    page.fill("[name=tenant_id]", "moved")
     page.set_input_files("[name=file]", {"name": "moved.gz", "mimeType": "application/gzip", "buffer": archive})
     page.get_by_role("button", name="Restore").click()
     page.wait_for_url("**/t/moved/settings")
@@ -374,7 +374,7 @@ def test_a_module_and_an_archive_are_uploaded(lodge: RunningApi, page: Page, exp
             expect(plain.locator("[name=file]")).to_be_hidden()
             plain.get_by_role("button", name="Upload").click()
             plain.set_input_files("[name=file]", upload | {"buffer": content})
-            plain.get_by_role("button", name="Put").click()
+            plain.get_by_role("button", name="Save").click()
             expect(plain.locator("main")).to_contain_text("WebAssembly" if content != HELLO else "plainly")
     assert lodge.engine.scripts.module("acme", "plainly") == HELLO
 

@@ -1,9 +1,5 @@
 """URLs of scripts on a tenant's settings page."""
 
-from importlib.resources import files
-
-from lodger.engine.web import rendering
 from lodger.engine.web.pages import tenants
 
-rendering.TEMPLATES.append(files("lodger.engine.features.script_urls") / "templates")
-tenants.SECTIONS.append(("urls.list", "script_urls.html"))
+tenants.SECTIONS.append("urls.list")

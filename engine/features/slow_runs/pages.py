@@ -13,10 +13,10 @@ COMPARED = 100
 def durations(reader: Reader) -> tuple[str, Values]:
     """Return the durations of schedules against their own history."""
     found = reader.ask("schedules.durations", **reader.tenant, limit=COMPARED)
-    return "durations.html", {"durations": in_order(reader, found), "page": COMPARED}
+    files = ("schedules.durations", reader.tenant)
+    return "durations.html", {"durations": in_order(reader, found), "page": COMPARED, "files": files}
 
 
-dashboard.LISTS[durations] = lambda reader: ("schedules.durations", reader.tenant)
 rendering.TEMPLATES.append(files("lodger.engine.features.slow_runs") / "templates")
 dashboard.PAGES |= {"/durations": durations, "/t/{tenant}/durations": durations}
 dashboard.LINKS.append(("/durations", "Durations"))

@@ -30,6 +30,9 @@ class Grants(Noun[M]):
     def give(self, tenant_id: str, *given: str) -> Held:
         """Grant more to a tenant.
 
+        Args:
+            given: grants, such as ``fetch:api.example.com``.
+
         Raises:
             InputError: grant_unknown, host_invalid, grants_too_many.
             NotFound: tenant_unknown.

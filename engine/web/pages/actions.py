@@ -1,15 +1,14 @@
 """Pages of actions."""
 
 from collections.abc import Callable
-from datetime import UTC, datetime
 from functools import partial
 from typing import Any, cast
 
-from lodger.engine.core.errors import InputError, NotFound
+from lodger.engine.core.errors import NotFound
 from lodger.engine.store.actions.actions import ORIGINS, OUTCOMES, STATES
 from lodger.engine.store.records import Action, Schedule
 from lodger.engine.store.scripts import source_maps
-from lodger.engine.web.listing import listing, term
+from lodger.engine.web.listing import listing
 from lodger.engine.web.page import Reader, Values
 from lodger.engine.web.timeline import timeline
 
@@ -20,27 +19,16 @@ VALUES: list[Callable[[Reader, Action], Values]] = []
 CHOICES = {"state": STATES, "outcome": OUTCOMES, "origin": ORIGINS}
 
 
-def terms(reader: Reader) -> str:
-    """Return the terms of the fields of the page beside its filter.
-
-    Raises:
-        InputError: instant_invalid.
-    """
-    asked = reader.chosen("schedule", "script", *CHOICES)
-    asked |= {name: _instant(text).isoformat() for name, text in reader.chosen("since", "until").items()}
-    return " ".join(term(name, value) for name, value in asked.items())
-
-
 def actions(reader: Reader) -> tuple[str, Values]:
     """Return the list of actions.
 
     Raises:
-        InputError: instant_invalid, filter_invalid.
+        InputError: filter_invalid.
     """
     tenant = reader.tenant
     suggesting = ("schedules.list", "scripts.list") if tenant["tenant_id"] is not None else ()
     listed, *suggested = reader.together(
-        lambda: listing(reader, "actions", terms(reader)),
+        lambda: listing(reader, "actions", ("schedule", "script", *CHOICES, "since", "until")),
         *((each, tenant | {"limit": SUGGESTED}) for each in suggesting),
     )
     schedules, scripts = suggested or ([], [])
@@ -50,15 +38,6 @@ def actions(reader: Reader) -> tuple[str, Values]:
         "schedules": sorted({each.name for each in schedules}),
         "scripts": sorted({each.name for each in scripts}),
     }
-
-
-def _instant(text: str) -> datetime:
-    """Return the instant of a field of date and time, which is in UTC."""
-    try:
-        found = datetime.fromisoformat(text)
-    except ValueError:
-        raise InputError("instant_invalid.text", text=text) from None
-    return found if found.tzinfo else found.replace(tzinfo=UTC)
 
 
 def action(reader: Reader) -> tuple[str, Values]:
@@ -79,6 +58,7 @@ def action(reader: Reader) -> tuple[str, Values]:
         "zone": schedule and schedule.tz,
         "input": None if schedule is None else schedule.params,
         "attempts": attempts,
+        "files": ("actions.logs", of),
         "logs": logs,
         "shown": [each for each in logs if text in each.text.lower() and each.level in (levels or [each.level])],
         "deliveries": deliveries,
@@ -91,11 +71,6 @@ def action(reader: Reader) -> tuple[str, Values]:
         **{name: value for each in more for name, value in each.items()},
         **({} if action.params is None else {"input": action.params}),
     }
-
-
-def asked_log(reader: Reader) -> tuple[str, Values]:
-    """Return the operation that lists the log of an action, and its arguments."""
-    return "actions.logs", reader.tenant | {"action_id": reader.request.path_params["action"]}
 
 
 def _schedule(reader: Reader, action: Action) -> Schedule | None:

@@ -4,7 +4,8 @@ import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields, is_dataclass
 from datetime import datetime
-from typing import Any
+from functools import cache
+from typing import Any, get_args
 from urllib.parse import quote, urlencode
 
 from pydantic import ValidationError
@@ -16,24 +17,23 @@ from lodger.engine.server.operation_call import etag
 from lodger.engine.server.problems import field_errors, not_valid
 from lodger.engine.service.operations.help_texts import WORDS, explained, plain, summary
 from lodger.engine.service.operations.route import Parameter, Route
-from lodger.engine.store.records import Action, Schedule
+from lodger.engine.service.operations.table import OperationTable
+from lodger.engine.store.records import Action, Schedule, Tenant
 from lodger.engine.web import rendering
 from lodger.engine.web.listing import in_order
 from lodger.engine.web.page import PAGE, Reader, Values
 from lodger.engine.web.texts import _
 
-#: Pages that show what an operation answers, below the tenant's.
-SHOWN_AT: dict[Any, str] = {Action: "/actions/{answer.id}", Schedule: "/schedules/{answer.name}"}
-#: Titles of fields whose names are short.
-TITLES = {
-    "tz": "Time zone", "dst": "Daylight saving time", "params": "Input", "jitter_s": "Jitter, seconds", "action_id": "Action",
-    "expires_s": "Expires after, seconds", "tenant_id": "Tenant", "n": "Number", "late_s": "Late after, seconds",
-    "overran_s": "Overran after, seconds", "silent_s": "Silent after, seconds", "grace_s": "Later than, seconds",
-}  # fmt: skip
+#: Pages that show what an operation answers, by its type.
+SHOWN_AT: dict[Any, str] = {
+    Action: "/t/{answer.tenant_id}/actions/{answer.id}",
+    Schedule: "/t/{answer.tenant_id}/schedules/{answer.name}",
+    Tenant: "/t/{answer.id}/settings",
+}
+#: Parameters that are not shown while they are typed.
+SECRETS = {"value", "client_secret", "secret"}
 #: Characters of an instant to the second, as fields have it.
 SECONDS = 19
-#: Characters of a value that a table shows on one line.
-LONG = 60
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,8 +41,8 @@ class Field:
     """A field of an operation's form.
 
     Attributes:
-        kind: text, number, boolean, choice, instant, words (a list of texts), mixed (a text, one for each line, or JSON), source (a text,
-            or a JSON object) or json.
+        kind: text, secret, number, boolean, choice, instant, words (a list of texts), mixed (a text, one for each line, or JSON), source
+            (a text, or a JSON object) or json.
         value: the present value as text.
     """
 
@@ -56,6 +56,40 @@ class Field:
     value: str
 
 
+@dataclass(frozen=True, slots=True)
+class Link:
+    """An operation on a record: the query of its form for it, and the call if that has nothing to fill in."""
+
+    operation: str
+    query: str
+    call: str
+    confirm: str
+
+
+def form(reader: Reader, name: str, present: Values | None = None) -> Values | None:
+    """Return the values of the form of an operation; None if there is none that the caller may carry out."""
+    route = routes(reader).get(name)
+    return None if route is None else _form(reader, route, present or {})
+
+
+def _form(reader: Reader, route: Route, present: Values) -> Values:
+    """Return the values of the form of a route: its fields with present values, what it calls and asks before, with names of fields in
+    braces, and the page that follows."""
+    tenant = reader.tenant["tenant_id"]
+    shown = [_field(route, each, present) for each in route.parameters if _is_shown(route, each, tenant)]
+    at = SHOWN_AT.get(route.answer) if route.changes else None
+    return {
+        "route": route,
+        "fields": shown,
+        "call": f"{route.method} {_path(route, tenant)}",
+        "confirm": _question(route, tenant),
+        "then": f"{reader.root}{at}" if at else "",
+        "match": present.get("_match") if route.declared.tagged and route.method in {"PUT", "PATCH"} else None,
+        # As a browser sends them if nothing is typed.
+        "was": {each.name: each.value[:SECONDS] if each.kind == "instant" else each.value for each in shown},
+    }
+
+
 def operations(reader: Reader) -> tuple[str, Values]:
     """Return the page with the operations that the caller may carry out: its template and values."""
     if (tenant := reader.tenant["tenant_id"]) is not None:
@@ -64,23 +98,6 @@ def operations(reader: Reader) -> tuple[str, Values]:
     for name, route in routes(reader).items():
         groups.setdefault(route.noun, []).append((name, summary(route.function)))
     return "operations.html", {"groups": groups}
-
-
-def asked(reader: Reader) -> tuple[str, Values]:
-    """Return the operation whose page lists its answer, with its arguments.
-
-    Raises:
-        NotFound: operation_unknown.
-    """
-    name, given = reader.request.path_params["operation"], dict(reader.request.query_params)
-    route = _route(reader, name)
-    if route is None or route.method != "GET" or not reader.caller.role.covers(route.role):
-        raise NotFound("operation_unknown", name=name)
-    of_path: Values = {each.name: given.get(each.name) for each in route.at("path")}
-    path = of_path | (reader.tenant if route.of_tenant and reader.tenant["tenant_id"] else {})
-    if None in path.values():
-        raise NotFound("operation_unknown", name=name)
-    return name, path | _query(route, {name: text for name, text in given.items() if text and name != "cursor"})
 
 
 def operation(reader: Reader) -> tuple[str, Values]:
@@ -103,66 +120,75 @@ def operation(reader: Reader) -> tuple[str, Values]:
     if tenant is not None and "tenant_id" in wanted:
         path["tenant_id"] = tenant
     complete = wanted <= asked.keys() | path.keys()
-    names = {key: each for key, each in routes(reader).items() if key != name}
-    others = {key: each for key, each in names.items() if each.noun == route.noun}
-    inner = {key: each for key, each in names.items() if route.noun[:-1] in {of.name for of in each.at("path")}}
-    result = refusal = None
+    others = {key: each for key, each in routes(reader).items() if each.noun == route.noun and key != name}
+    result = refusal = files = None
     paged = {"limit", "cursor"} <= {each.name for each in route.parameters}
     if route.method == "GET" and allowed and complete:
         try:
-            result = reader.ask(name, **path, **({"limit": PAGE} if paged else {}) | _query(route, asked))
-            result = in_order(reader, result) if isinstance(result, list) and not paged else result
+            arguments = path | ({"limit": PAGE} if paged else {}) | _query(route, asked)
+            result = reader.ask(name, **arguments)
+            if isinstance(result, list):
+                files = name, {key: each for key, each in arguments.items() if key != "cursor"}
+                result = result if paged else in_order(reader, result)
         except InputError as error:
             if asked:
                 raise
             refusal = error  # nothing was asked that could be wrong: the engine is not set up for it
     stored = _present(reader, route, asked, path) if complete and allowed else {}
     present = asked | stored
-    shown = [_field(route, each, present) for each in route.parameters if _is_shown(each, tenant)]
-    call = route.path if tenant is None else route.path.replace("{tenant_id}", quote(tenant, safe=""))
     return "operation.html", {
+        "form": _form(reader, route, present),
         "route": route,
-        "title": title_of,
-        "match": stored.get("_match") if route.declared.tagged and route.method in {"PUT", "PATCH"} else None,
         "help": plain(route.described.partition("\n\nArgs:")[0].partition("\n\nRaises:")[0]),
         "allowed": allowed,
-        "fields": shown,
         "zone": present.get("tz") if route.noun == "schedules" else None,
-        "call": f"{route.method} {call}",
-        "confirm": _question(route, tenant),
-        "then": f"{reader.root}/t/{{answer.tenant_id}}{at}"
-        if route.changes and (at := SHOWN_AT.get(route.answer))
-        else "",
-        "was": {each.name: each.value[:SECONDS] if each.kind == "instant" else each.value for each in shown},
-        "seconds": SECONDS,
-        "rows": None if result is None else _rows(reader, others | inner, result),
+        "records": None if result is None else records(reader, name, result),
         "refusal": refusal,
         "others": others,
-        "listed": isinstance(result, list),
+        "files": files,
         "paged": paged,
-        "long": LONG,
         "next": urlencode(asked | {"cursor": cursor}) if (cursor := getattr(result, "next", None)) else None,
     }
 
 
-def _question(route: Route, tenant: str | None) -> str | None:
-    """Return what is asked before an operation that cannot be taken back, with the names of fields in braces."""
-    asked = route.declared.confirm or (rendering.verb(route.name) if route.method == "DELETE" else None)
-    asked = asked if asked is None or tenant is None else asked.replace("{tenant_id}", tenant)
+def shown_once(route: Route) -> list[str]:
+    """Return the fields of an operation's answer that are secret, as ``answer.NAME``."""
+    kinds = [each for each in (route.answer, *get_args(route.answer)) if is_dataclass(each)]
+    return [f"answer.{each.name}" for kind in kinds for each in fields(kind) if not each.repr]
+
+
+def _question(route: Route, tenant: str | None) -> str:
+    """Return what is asked before an operation that cannot be taken back, with the names of fields in braces; else an empty text."""
+    asked = _(route.declared.confirm or "") or (rendering.verb(route.name) if route.method == "DELETE" else "")
+    asked = asked if tenant is None else asked.replace("{tenant_id}", tenant)
     return asked and f"{asked[0].upper()}{asked[1:]}?"
 
 
+def _path(route: Route, tenant: str | None) -> str:
+    """Return a route's path, with the tenant of the page."""
+    return route.path if tenant is None else route.path.replace("{tenant_id}", quote(tenant, safe=""))
+
+
+@cache
+def _routes(table: OperationTable, of_tenant: bool) -> dict[str, Route]:
+    """Return the routes of operations that have a form, by name: a tenant's on its pages; elsewhere the platform's if there is one.
+    Those that take JSON come before those that take a file."""
+    usable = [each for each in table.routes if each.kind != "bytes" and each.of_tenant >= of_tenant]
+    chosen = {
+        each.name: each for each in sorted(usable, key=lambda each: (each.raw is None, each.of_tenant == of_tenant))
+    }
+    return {name: chosen[name] for name in dict.fromkeys(each.name for each in usable)}
+
+
 def _route(reader: Reader, name: str) -> Route | None:
-    """Return an operation's route in the page's place: a tenant's, or the platform's if it has one. None for another's, and for bytes."""
-    found = [each for each in reader.table.routes if each.name == name and not each.raw and each.kind != "bytes"]
-    of_tenant = reader.tenant["tenant_id"] is not None
-    return next((each for each in found if each.of_tenant == of_tenant), None if of_tenant or not found else found[0])
+    """Return an operation's route in the page's place, whatever the caller's role."""
+    return _routes(reader.table, reader.tenant["tenant_id"] is not None).get(name)
 
 
 def routes(reader: Reader) -> dict[str, Route]:
     """Return the routes of the operations that the caller may carry out in the page's place, by name."""
-    found = {name: _route(reader, name) for name in dict.fromkeys(each.name for each in reader.table.routes)}
-    return {name: each for name, each in found.items() if each is not None and reader.caller.role.covers(each.role)}
+    found = _routes(reader.table, reader.tenant["tenant_id"] is not None)
+    return {name: each for name, each in found.items() if reader.caller.role.covers(each.role)}
 
 
 def _query(route: Route, asked: Mapping[str, str]) -> Values:
@@ -209,9 +235,10 @@ def _rules(record: Values) -> Values:
     return rules | texts | {"script": steps[0] if len(steps) == 1 else steps}
 
 
-def _is_shown(parameter: Parameter, tenant: str | None) -> bool:
-    """Whether the form of an operation has a field for a parameter; not for the tenant of the page, nor for a cursor."""
-    return parameter.name != "cursor" and (parameter.name != "tenant_id" or parameter.place != "path" or tenant is None)
+def _is_shown(route: Route, parameter: Parameter, tenant: str | None) -> bool:
+    """Whether the form of an operation has a field for a parameter; not for the tenant of the page, a cursor or a file."""
+    name = parameter.name
+    return name not in {"cursor", route.raw} and (name != "tenant_id" or parameter.place != "path" or tenant is None)
 
 
 def _field(route: Route, parameter: Parameter, present: Mapping[str, Any]) -> Field:
@@ -221,21 +248,8 @@ def _field(route: Route, parameter: Parameter, present: Mapping[str, Any]) -> Fi
     about = explained(route.function).get(name) or WORDS.get(name, "")
     default = "" if parameter.needed or parameter.shown in (None, ()) else _text(to_jsonable(parameter.shown), kind)
     value = "" if (found := present.get(name)) in (None, []) else _text(found, kind)
-    return Field(
-        name,
-        _(title_of(name)),
-        kind,
-        about,
-        parameter.needed,
-        default,
-        choices,
-        value,
-    )
-
-
-def title_of(name: str) -> str:
-    """Return the title of a parameter's field, in English."""
-    return TITLES.get(name) or rendering.title(name)
+    kind = "secret" if name in SECRETS and route.declared.secret else kind
+    return Field(name, _(rendering.title(name)), kind, about, parameter.needed, default, choices, value)
 
 
 def kind_of(parameter: Parameter) -> tuple[str, tuple[str, ...]]:
@@ -264,18 +278,22 @@ def _text(value: Any, kind: str) -> str:
     return value if isinstance(value, str) and kind != "json" else json.dumps(value, ensure_ascii=False)
 
 
-def _rows(reader: Reader, others: Mapping[str, Route], result: Any) -> list[tuple[Values, list[tuple[str, str]]]]:
-    """Return the fields of each record of a result, as they are shown, with the operations on it by name and query."""
-    records = [_record(each) for each in (result if isinstance(result, list) else [result])]
-    names = dict.fromkeys(name for each in records for name in each)
-    kept = [name for name in names if any(each.get(name) not in (None, "", [], {}, ()) for each in records)]
+def records(reader: Reader, name: str, result: Any) -> list[tuple[Values, list[Link]]]:
+    """Return the fields of each record of an operation's result, as they are shown, with the operations on it."""
+    noun, known = name.partition(".")[0], routes(reader).items()
+    inner = {key: each for key, each in known if noun[:-1] in {of.name for of in each.at("path")}}
+    others = {key: each for key, each in known if each.noun == noun and key != name} | inner
+    found = [_record(each) for each in (result if isinstance(result, list) else [result])]
+    names = dict.fromkeys(name for each in found for name in each)
+    kept = [name for name in names if any(each.get(name) not in (None, "", [], {}, ()) for each in found)]
     if reader.tenant["tenant_id"] is not None:
         kept = [name for name in kept if name != "tenant_id"]
-    return [({name: _shown(each.get(name)) for name in kept}, list(_links(reader, others, each))) for each in records]
+    return [({name: _shown(each.get(name)) for name in kept}, list(_links(reader, others, each))) for each in found]
 
 
-def _links(reader: Reader, others: Mapping[str, Route], record: Values) -> Iterable[tuple[str, str]]:
-    """Yield those operations that are about one object, each with the query for this one."""
+def _links(reader: Reader, others: Mapping[str, Route], record: Values) -> Iterable[Link]:
+    """Yield those operations that are about one object, each for this one."""
+    tenant = reader.tenant["tenant_id"]
     for name, other in others.items():
         places = [each.name for each in other.at("path") if each.name != "tenant_id"]
         needed = dict.fromkeys([*places, *(each.name for each in other.parameters if each.needed)])
@@ -286,7 +304,17 @@ def _links(reader: Reader, others: Mapping[str, Route], record: Values) -> Itera
             found |= dict([(own, record[each]) for each in by if isinstance(record.get(each), str)][:1])
         if places and places[0] in found:
             of = {"tenant_id": record["tenant_id"]} if other.of_tenant and record.get("tenant_id") else {}
-            yield name, urlencode(found | (of if reader.tenant["tenant_id"] is None else {}))
+            given = found | (of if tenant is None else {"tenant_id": tenant})
+            query = urlencode(found | (of if tenant is None else {}))
+            fills = {each.name for each in other.at("path")} <= given.keys() and not (
+                other.at("query") or other.at("body")
+            )
+            # Of names that a server reads as other paths the form says so.
+            if other.method == "GET" or not fills or {".", ".."} & {*given.values()}:
+                yield Link(name, query, "", "")
+            else:
+                path = _path(other, tenant).format_map({key: quote(each, safe="") for key, each in given.items()})
+                yield Link(name, query, f"{other.method} {path}", _question(other, tenant).format_map(given))
 
 
 def _record(value: Any) -> Values:

@@ -5,8 +5,9 @@ from typing import Any
 
 from lodger.engine.core.errors import InputError
 from lodger.engine.web import heat_map, rendering, rule_form
-from lodger.engine.web.listing import listing, term
+from lodger.engine.web.listing import listing
 from lodger.engine.web.page import Reader, Values
+from lodger.engine.web.pages import operations
 
 #: Runs in the list of a schedule, and in a sparkline.
 RUNS, SPARK_RUNS = 30, 20
@@ -14,14 +15,9 @@ RUNS, SPARK_RUNS = 30, 20
 SLOTS = 8
 
 
-def terms(reader: Reader) -> str:
-    """Return the term of the state that the page is asked for."""
-    return " ".join(term(name, value) for name, value in reader.chosen("state").items())
-
-
 def schedules(reader: Reader) -> tuple[str, Values]:
     """Return the page with the list of schedules: its template and values."""
-    listed = listing(reader, "schedules", terms(reader))
+    listed = listing(reader, "schedules", ("state",))
     recent = reader.ask(
         "schedules.recent", **reader.tenant, schedule_ids=[each.id for each in listed.entries], runs=SPARK_RUNS
     )
@@ -36,6 +32,7 @@ def new(reader: Reader) -> tuple[str, Values]:
     scripts, offered = reader.together(("scripts.list", reader.tenant | {"limit": 1000}), ("scripts.offered", {}))
     return "new_schedule.html", {
         "builder": rule_form.fields_of(None),
+        "more": operations.form(reader, "schedules.create"),
         "scripts": scripts,
         "offered": offered,
         "chosen": reader.request.query_params.get("script", ""),
@@ -64,6 +61,7 @@ def schedule(reader: Reader) -> tuple[str, Values]:
         "complete": calendar.complete,
         "builder": rule_form.fields_of(schedule.rules),
         "revisions": revisions,
+        "pause": operations.form(reader, "schedules.pause", {"schedule": schedule.name}),
         "now": reader.now,
     }
 
