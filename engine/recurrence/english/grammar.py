@@ -108,6 +108,7 @@ class _Grammar:
         self.zone: str | None = None
         self.excepting = False
         self.stepping = False
+        self.dated = False
 
     # Tokens
 
@@ -415,8 +416,11 @@ class _Grammar:
 
     def days(self, strong: bool, first: int) -> None:
         """Read days and add them to the clause."""
+        self.dated = False
         found = self.day_list()
-        self.add("days", first, strong).days += found
+        draft = self.add("days", first, strong)
+        draft.days += found
+        draft.dated = draft.dated or self.dated
 
     def day_list(self) -> list[Days]:
         """Read days with *and* or commas between them, and the month or quarter that they are counted in."""
@@ -535,7 +539,7 @@ class _Grammar:
             raise self.unread("the range goes backwards", self.since(begin))
         if year is not None:
             return [Days(date=Date(year, month, each)) for each in range(first, last + 1)]
-        self.drafts[-1].dated = True
+        self.dated = True
         return [Days(month_days=tuple(range(first, last + 1)), months=1 << month)]
 
     def _is_year(self, ahead: int) -> bool:
@@ -692,16 +696,17 @@ class _Grammar:
         """Read an ordinal, such as ``1st``, ``last`` or ``second to last``; negative ones count from the end."""
         token = self.next()
         number = -1 if token.kind == "last" else int(token.value)
-        if number > 0 and (
-            self.take("to", "last")
-            or (
-                self.kinds("last")
-                and self.peek(1).kind in ("weekday", "days", "unit", "business")
-                and self.take("last")
-            )
-        ):
+        if number > 0 and (self.take("to", "last") or (self._last_follows() and self.take("last"))):
             return -number
         return number
+
+    def _last_follows(self) -> bool:
+        """Whether *last* comes next and belongs to the ordinal before it, as in ``2nd last Friday``, also in a list of these."""
+        ahead = 1
+        while self.peek(ahead).kind in ("and", ","):
+            ahead += 1
+        listed_too = ahead > 1 and "last" in (self.peek(ahead).kind, self.peek(ahead + 1).kind)
+        return self.kinds("last") and (listed_too or self.peek(1).kind in ("weekday", "days", "unit", "business"))
 
     def _nth(self) -> list[Days]:
         """Read ordinals and the counted noun: a weekday, weekdays, days, or none."""
@@ -1243,6 +1248,11 @@ class _Grammar:
         if not self._is_time(0, bare=True):
             raise self.unexpected("a time of day", "17:00")
         end = self.time()
+        draft = self.drafts[-1]
+        if draft.last_kind == "but" and not strong:
+            (place, stop), said = draft.parts["but"], self.text[slice(*self.since(first))]
+            text = f"{self.text[:place].rstrip(' ,')} {said} {self.text[place:stop]}{self.text[end.end :]}"
+            raise Unread("the times may be those of the exception or of the rule", self.left[first].place, (text,))
         self.add("window", first, strong).window = self._window_halves(begin, end)
 
     def _window_halves(self, begin: _Time, end: _Time) -> tuple[_Time, _Time]:

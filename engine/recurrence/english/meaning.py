@@ -86,7 +86,10 @@ def _step_of_each(text: str, stepped: Clause, after: "Draft") -> None:
 def _complete(text: str, drafts: Sequence["Draft"]) -> None:
     """Refuse two rules in one text if one of them lacks days, times or bounds that the other has."""
     for kinds, name in ((_WHEN, "times"), (_DAYS, "days")):
-        has = [any(kind in draft.parts for kind in kinds) for draft in drafts]
+        has = [
+            any(kind in draft.parts for kind in kinds) or (kinds is _DAYS and {"interval", "but"} <= set(draft.parts))
+            for draft in drafts
+        ]
         if any(has) and not all(has):
             lacking, given = drafts[has.index(False)], drafts[has.index(True)]
             raise _lacking(text, lacking, given, kinds, name)
@@ -159,22 +162,26 @@ class _Meaning:
     def __init__(self, text: str, draft: "Draft", *, zoned: bool) -> None:
         self.text, self.draft, self.zoned = text, draft, zoned
 
+    def span(self, kind: str) -> tuple[int, int]:
+        """Return the places of a part; months may stand among the days."""
+        return self.draft.parts[kind if kind in self.draft.parts else "days"]
+
     def words(self, kind: str) -> str:
         """Return the part of the text that was read as a kind of part, such as the days."""
-        return self.text[slice(*self.draft.parts[kind])]
+        return self.text[slice(*self.span(kind))]
 
     def other(self, what: str, kind: str, *texts: str) -> Unread:
         """Return the error of a part of this kind, with other texts to write in its place."""
-        place, end = self.draft.parts[kind]
+        place, end = self.span(kind)
         return Unread(what, place, tuple(self.text[:place] + each + self.text[end:] for each in texts))
 
     def anew(self, what: str, kind: str, *texts: str, drops: bool = False) -> Unread:
         """Return the error of a part of this kind, with other texts for the whole rule."""
-        return Unread(what, self.draft.parts[kind][0], texts, drops=drops)
+        return Unread(what, self.span(kind)[0], texts, drops=drops)
 
     def dropped(self, what: str, *kinds: str) -> Unread:
         """Refuse a part, naming the texts without each of these."""
-        spans = [self.draft.parts[kind] for kind in kinds]
+        spans = [self.span(kind) for kind in kinds]
         return self.anew(what, kinds[0], *(self.text[:place] + self.text[end:] for place, end in spans), drops=True)
 
     def clause(self) -> Clause:
@@ -388,12 +395,18 @@ class _Meaning:
     def _months(self, clause: Clause, count: int, name: str) -> Clause:
         """Return the clause with a step of so many months."""
         every = "every month" if count == 1 else f"every {count} months"
-        quarter = name == "quarter" and count == 3
+        quarter, first = name == "quarter" and count == 3, self.draft.first
         if quarter and "days" not in self.draft.parts:
+            if first and (first.day != 1 or not QUARTERS[True] >> first.month & 1):
+                texts = f"every 3 months on the {ordinal(first.day)}", "every quarter on the 1st"
+                raise self.other(
+                    "the quarter may begin with this day, or in January, April, July and October", "step", *texts
+                )
             clause = replace(clause, days=(Days(month_days=(1,)),))
         if not clause.days:
-            day = self.draft.first.day if self.draft.first else 1
-            raise self.other("the day of the month is not said", "step", f"{every} on the {ordinal(day)}")
+            raise self.other(
+                "the day of the month is not said", "step", f"{every} on the {ordinal(first.day if first else 1)}"
+            )
         if any(each.date for each in clause.days):
             raise self.dropped("a date comes once a year", "step")
         if len(clause.days) > 1 and any(each.weekdays and not each.month_days for each in clause.days):
@@ -401,12 +414,15 @@ class _Meaning:
         if any(each.weekdays and not each.month_days for each in clause.days):
             bits, said = clause.days[0].weekdays, self.words("days")
             nth = f"on the 1st {WEEKDAYS[bits.bit_length() - 1]} of {'each quarter' if quarter else 'the month'}{self._at()}"
-            texts = (f"{said}{self._at()}", *([nth] if bits.bit_count() == 1 else []))
-            raise self.anew("a month has several of a weekday", "step", *texts)
+            weekly = f"{said}{self._at()}", *([nth] if bits.bit_count() == 1 else [])
+            raise self.anew("a month has several of a weekday", "step", *weekly)
         if quarter:
             if clause.months or any(each.months for each in clause.days):
                 raise self.dropped("the months of a quarter are January, April, July and October", "step")
-            return replace(clause, days=tuple(in_quarter(each) for each in clause.days))
+            try:
+                return replace(clause, days=tuple(in_quarter(each) for each in clause.days))
+            except ValueError:
+                raise self.dropped("first and last days of a quarter stand in a rule of their own", "days") from None
         if count > 1 and (clause.months or any(each.months for each in clause.days)):
             raise self.dropped("a step of months and named months do not go together", "step")
         return replace(clause, step=(0, "") if count == 1 else (count, "month"))

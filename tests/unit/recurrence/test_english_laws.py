@@ -148,3 +148,26 @@ def test_two_clauses_are_two_rules(one: tuple[str, str], other: tuple[str, str],
         return
     (first,), (second,) = (meanings(f"{DAYS[days]} @ {TIMES[times]}") for days, times in (one, other))
     assert found == first_slots(slot for slot, _ in groupby(merge(first.slots(), second.slots()))), text
+
+
+SOUP = [word for kind in KINDS for part in kind if part for word in (part, *part.split())]
+OTHERS = [
+    "and",
+    ",",
+    ";",
+    "or",
+    "March 1-5",
+    "of March",
+    "every quarter",
+    "counted from",
+    "except",
+    "last",
+    "2nd last",
+    "at 9",
+    ":30",
+]
+
+
+@given(st.lists(st.sampled_from(SOUP + OTHERS), min_size=2, max_size=7))
+def test_words_of_rules_in_any_order_are_read_or_refused(words: list[str]) -> None:
+    slots(" ".join(words))
