@@ -121,7 +121,9 @@ METRICS: tuple[MetricSpec, ...] = (
         "lodger_feed_held", "committed changes that are not yet readable because of an older transaction", "database"
     ),
     _ledger_gauge("lodger_actions", "actions that are ready, running or sealed", "state"),
-    _ledger_gauge("lodger_overdue", "actions and schedules more than ten seconds overdue"),
+    _ledger_gauge(
+        "lodger_overdue", "schedules with a slot, and tenants with an action, that are more than ten seconds overdue"
+    ),
     _ledger_gauge("lodger_overdue_seconds", "time since the most overdue of them was due"),
     _ledger_gauge("lodger_nodes", "nodes by state", "state"),
     _ledger_gauge("lodger_outbox", "mails and webhooks that wait or have failed permanently", "state"),

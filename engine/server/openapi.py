@@ -258,7 +258,7 @@ def document(app: FastAPI, routes: Iterable[Route], *by_hand: type[RequestModel]
     for unused in ("HTTPValidationError", "ValidationError"):
         schemas.pop(unused, None)
     made["components"]["securitySchemes"] = {
-        "token": {"type": "http", "scheme": "bearer", "description": "lodger token create NAME --role ROLE"},
+        "token": {"type": "http", "scheme": "bearer", "description": "lodger token create NAME ROLE"},
         "session": {"type": "apiKey", "in": "cookie", "name": "lodger", "description": "POST /api/v1/session"},
     }
     made["security"] = [{"token": []}, {"session": []}]

@@ -15,6 +15,7 @@ from lodger.engine.cli.entry import add_commands, all_nouns
 from lodger.engine.cli.entry import app as command_line
 from lodger.engine.core.error_table import error_table, lines, row_of, texts
 from lodger.engine.core.errors import InputError
+from lodger.engine.core.settings import Settings
 from lodger.sandbox.outcome import Outcome
 
 pytestmark = pytest.mark.usefixtures("uncollected")
@@ -217,6 +218,15 @@ def test_a_misspelt_code_is_answered_with_similar_ones() -> None:
     assert refused.code == 2
     assert refused.json["error"]["code"] == "code_unknown"
     assert "call_limit" in refused.json["error"]["fix"]
+
+
+def test_every_variable_that_a_row_or_a_message_names_is_read() -> None:
+    """A setting, or a variable that a source reads by its whole name."""
+    sources = [path.read_text() for folder in ("engine", "sandbox") for path in (ROOT / folder).rglob("*.py")]
+    sources.append((ROOT / "engine/core/error_table.toml").read_text())
+    named = {each for text in sources for each in re.findall(r"\bLODGER_[A-Z_]+[A-Z]\b", text)}
+    read = {each for text in sources for each in re.findall(r"\"(LODGER_[A-Z_]+)\"", text)}
+    assert named - read - {f"LODGER_{name.upper()}" for name in Settings.model_fields} == set()
 
 
 def test_every_command_that_a_fix_names_exists() -> None:

@@ -61,7 +61,7 @@ class LeaseKeeper(Service):
         if others := await context.db.read(ask):
             _log.warning(
                 "another node is called %s, too, and holds a lease (%s): if it was not this node before a restart, give each node a name "
-                "of its own with LODGER_NODE_NAME; placement, pausing and metrics go by the name", identity.name, ", ".join(others),
+                "of its own (lodger up --name); placement, pausing and metrics go by the name", identity.name, ", ".join(others),
             )  # fmt: skip
 
     async def round(self) -> float:
