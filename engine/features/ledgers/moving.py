@@ -161,10 +161,9 @@ def _clear(tenant_id: str, engine: Engine) -> None:
 
 
 def _erase(connection: Connection, tenant_id: str) -> None:
-    """Delete a tenant that is held for a move, with its changes of collections."""
+    """Delete a tenant that is held for a move."""
     if tenants.release(connection, tenant_id):
         tenants.erase(connection, tenant_id)
-        connection.execute(feeds.changes.delete().where(_of_owner(tenant_id)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,12 +176,6 @@ class _Copy:
     changes: list[Any]
     cursors: list[Any]
     woken: list[Any]
-
-
-def _of_owner(tenant_id: str) -> Any:
-    """Return the SQL condition that a change belongs to a collection of a tenant."""
-    # Tables of the platform are the platform's to move.
-    return (feeds.changes.c.owner == tenant_id) & feeds.changes.c.source.startswith("collection:")
 
 
 def _copied(tenant_id: str, engine: Engine) -> _Copy:
@@ -201,7 +194,7 @@ def _copied(tenant_id: str, engine: Engine) -> _Copy:
                 for table in others
             ],
             _bound(connection, tenant_id),
-            list(connection.execute(select(feeds.changes).where(_of_owner(tenant_id)).order_by(c.xid, c.seq))),
+            list(connection.execute(select(feeds.changes).where(feeds.of_collections(feeds.changes, tenant_id)).order_by(c.xid, c.seq))),
             list(connection.execute(select(feeds.cursors).where(feeds.cursors.c.tenant_id == tenant_id))),
             list(connection.execute(select(feeds.followers).where(f.tenant_id == tenant_id, f.woken_xid.is_not(None)))),
         )  # fmt: skip
@@ -238,7 +231,9 @@ def _restore_feeds(connection: Connection, tenant_id: str, copied: _Copy) -> Non
     """Store the changes under numbers of this ledger, and the positions of their readers between the same ones."""
     c, plain = feeds.changes.c, ("source", "owner", "key", "kind", "at_us", "made_by")
     insert_many(connection, feeds.changes, [{name: getattr(row, name) for name in plain} for row in copied.changes])
-    stored = connection.execute(select(c.xid, c.seq).where(_of_owner(tenant_id)).order_by(c.xid, c.seq)).all()
+    stored = connection.execute(
+        select(c.xid, c.seq).where(feeds.of_collections(feeds.changes, tenant_id)).order_by(c.xid, c.seq)
+    ).all()
     numbers = [((row.xid, row.seq), (now.xid, now.seq)) for row, now in zip(copied.changes, stored, strict=True)]
 
     def position(xid: int, seq: int) -> tuple[int, int]:

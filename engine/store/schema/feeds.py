@@ -5,7 +5,7 @@ change also has the id of its transaction; changes are ordered by (transaction, 
 unfinished transaction. SQLite has one writer: there the transaction is 0 and the number alone orders.
 """
 
-from sqlalchemy import BigInteger, Column, Identity, Index, MetaData, String, Table, Text
+from sqlalchemy import BigInteger, Column, ColumnElement, Identity, Index, MetaData, String, Table, Text
 
 from lodger.engine.store.drivers.expressions import Id, Number, transaction_number
 from lodger.engine.store.drivers.guards import ScriptAccess, guards
@@ -53,6 +53,11 @@ def forgotten_table(of: MetaData) -> Table:
         Column("seq", BigInteger, nullable=False),
         info=guards(scripts=_READ_BY_OWNER),
     )
+
+
+def of_collections(table: Table, tenant_id: str) -> ColumnElement[bool]:
+    """Return the SQL condition that a row of the feeds belongs to a collection of a tenant; exposed tables are the platform's."""
+    return (table.c.owner == tenant_id) & table.c.source.startswith("collection:")
 
 
 changes = changes_table(metadata)

@@ -28,6 +28,7 @@ from lodger.engine.store.queue import ready_queue
 from lodger.engine.store.queue.stops import hand_back
 from lodger.engine.store.records import AnyRow, Tenant
 from lodger.engine.store.rows import record
+from lodger.engine.store.schema import feeds
 from lodger.engine.store.schema.metadata import metadata
 from lodger.engine.store.schema.scheduling import actions, limits_in_effect, plans, tenants
 from lodger.engine.store.schema.scheduling import turns as turn_rows
@@ -327,17 +328,22 @@ def resume(context: StoreContext, connection: Connection, tenant_id: str, now_us
 def erase(connection: Connection, tenant_id: str) -> None:
     """Delete a tenant with every row that has its id; its own row stays, marked as deleted, to keep the generation.
 
-    This covers every table of Lodger with a ``tenant_id``.
+    This covers every table of Lodger with a ``tenant_id``, and the changes of the tenant's collections: a later tenant with this id
+    would read them.
     """
     ready_queue.lock(connection, [tenant_id])
     tenant = get(connection, tenant_id)
     if tenant_id == PLATFORM:
         raise Conflict("platform_stays")
     _set_state(connection, tenant, "deleted")
-    update_row(connection, tenants, tenant_id, name="", limits="{}", grants=None, people=None, plan=None)
+    update_row(
+        connection, tenants, tenant_id, name="", limits="{}", grants=None, people=None, plan=None, labels="", tz=None
+    )
     for table in reversed(metadata.sorted_tables):
         if "tenant_id" in table.c:
             prepared.write(connection, delete(table).where(table.c.tenant_id == tenant_id))
+    for table in (feeds.changes, feeds.forgotten):
+        connection.execute(delete(table).where(feeds.of_collections(table, tenant_id)))
 
 
 def _set_state(connection: Connection, tenant: Tenant, state: str) -> None:

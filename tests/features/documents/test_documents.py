@@ -57,6 +57,18 @@ def test_documents_are_found_replaced_and_deleted_with_their_history(bench: Benc
     assert [tuple(each) for each in told][-2:] == [("a", "update"), ("b", "delete")], "scripts that follow see it"
 
 
+def test_a_tenant_with_the_id_of_a_deleted_one_reads_none_of_its_changes(bench: Bench) -> None:
+    engine = bench.engine
+    for tenant in ("acme", "other"):
+        engine.tenants.create(tenant, labels=["eu"], tz="Europe/Berlin")
+        engine.documents.put(tenant, "carts", "ann@acme.example", {"city": "Bonn"})
+    engine.tenants.delete("acme")
+    made = engine.tenants.create("acme")
+    assert (made.labels, made.tz) == ((), None)
+    with engine.context.database.read() as connection:
+        assert set(connection.scalars(select(feeds.changes.c.owner))) == {"other"}
+
+
 def test_what_a_script_is_refused_people_are_refused(bench: Bench) -> None:
     documents = bench.engine.documents
     bench.engine.tenants.create("acme")
