@@ -5,6 +5,7 @@
 
 import os
 import re
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +31,7 @@ MORE = {
 COMMON = {"db", "as_json", "help"}
 
 
+@cache
 def everything() -> Any:
     """Return the command line with all of its commands."""
     os.environ["_LODGER_COMPLETE"] = "tests"

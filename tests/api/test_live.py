@@ -11,7 +11,7 @@ from typing import Any
 import httpx2
 import pytest
 from sqlalchemy import Connection, update
-from tests.api.running_api import RunningApi, running_api
+from tests.api.running_api import NO_CERTIFICATES, RunningApi, running_api
 from tests.api.workers import worked
 
 from lodger.engine.server import live
@@ -21,6 +21,8 @@ from lodger.engine.store.lifecycle import running_lines
 from lodger.engine.store.schema.scheduling import actions as table
 from lodger.sandbox.job import LogLine
 
+PLAIN: dict[str, Any] = {"trust_env": False, "verify": NO_CERTIFICATES}
+
 
 @contextmanager
 def listening(
@@ -28,7 +30,7 @@ def listening(
 ) -> Iterator[Iterator[tuple[str, Any]]]:
     """Return the events of a stream, from the moment at which the server has begun it."""
     shown = {"authorization": f"Bearer {token or lodge.token('viewer', tenant)}"}
-    with httpx2.stream("GET", lodge.url + "/api/v1" + path, headers=shown, timeout=120, trust_env=False) as answer:
+    with httpx2.stream("GET", lodge.url + "/api/v1" + path, headers=shown, timeout=120, **PLAIN) as answer:
         if answer.status_code != 200:
             answer.read()
             answer.raise_for_status()
@@ -92,7 +94,7 @@ def identified(
         {} if last is None else {"last-event-id": last}
     )
     found, kind, place = [], "", ""
-    with httpx2.stream("GET", lodge.url + "/api/v1" + path, headers=shown, timeout=120, trust_env=False) as answer:
+    with httpx2.stream("GET", lodge.url + "/api/v1" + path, headers=shown, timeout=120, **PLAIN) as answer:
         if answer.status_code == 204:
             return []
         assert answer.status_code == 200, answer.read()
@@ -128,7 +130,7 @@ def test_a_stream_of_an_action_continues_after_each_of_its_events(lodge: Running
     more = identified(lodge, path, whole[-1][0])
     assert [body["text"] for _id, kind, body in more if kind == "log"] == ["0", "1", "2", "3"]
     assert more[-1][2]["state"] == "done"
-    with httpx2.Client(trust_env=False, timeout=120) as http:
+    with httpx2.Client(timeout=120, **PLAIN) as http:
         shown = {"authorization": f"Bearer {lodge.token('viewer', 'acme')}", "last-event-id": more[-1][0]}
         assert http.get(f"{lodge.url}/api/v1{path}", headers=shown).status_code == 204, "an EventSource stops"
     everything = [each[1:] for each in identified(lodge, path)]
@@ -195,7 +197,9 @@ def open_stream(lodge: RunningApi) -> None:
     """Begin a stream, as soon as closed ones are no longer counted."""
     shown = {"authorization": f"Bearer {lodge.token('viewer', 'acme')}"}
     for _ in range(500):
-        with httpx2.stream("GET", f"{lodge.url}/api/v1/tenants/acme/live", headers=shown, timeout=120) as answer:
+        with httpx2.stream(
+            "GET", f"{lodge.url}/api/v1/tenants/acme/live", headers=shown, timeout=120, **PLAIN
+        ) as answer:
             if answer.status_code == 200:
                 assert next(events(answer))[0] == "comment"
                 return

@@ -112,7 +112,7 @@ def proxy_before_api(begin: Begin, folder: Path) -> Iterator[Proxy]:
     issued.private_key_pem.write_to_path(folder / "key.pem")
     for part in issued.cert_chain_pems:
         part.write_to_path(folder / "cert.pem", append=True)
-    trusting = ssl.create_default_context()
+    trusting = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     authority.configure_trust(trusting)
     url = f"sqlite:///{folder / 'ledger.db'}"
     if begin.__name__ in broken:
