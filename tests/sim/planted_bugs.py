@@ -19,11 +19,11 @@ Listener = Callable[..., tuple[str, Any]]
 
 SHORT = Shape(seconds=20)
 #: Worlds with many waiting actions and few slots.
-CROWDED = Shape(seconds=20, schedules=50, tenants=8, slots=4, trouble=4)
-#: Worlds with few faults of machines.
-CALM = Shape(seconds=10, schedules=30, trouble=0.3)
-#: Worlds with many changes of schedules.
-BUSY = Shape(seconds=20, trouble=6)
+CROWDED = Shape(seconds=20, schedules=16, tenants=8, slots=4, trouble=4)
+#: Worlds with few schedules.
+FEW = Shape(seconds=20, schedules=12)
+#: Worlds of one node with few faults of machines: it takes minutes until nothing more can end.
+CALM = Shape(seconds=5, schedules=10, nodes=1, trouble=0.3)
 
 
 @dataclass
@@ -110,19 +110,22 @@ IN_THE_SQL = [
     PlantedBug(
         "turns are not refreshed", rf"({_REFRESH}.*WHERE lodger_turns.tenant_id = \?)$", r"\1 AND 0", 1, "turns are"
     ),
-    PlantedBug("a turn ignores the cap", rf"({_REFRESH}.*)< lodger_turns.cap", r"\1< 1000000", 2, "turns are", first=2),
+    PlantedBug("a turn ignores the cap", rf"({_REFRESH}.*)< lodger_turns.cap", r"\1< 1000000", 2, "turns are", FEW, 2),
     PlantedBug(
         "a turn ignores retries",
         rf"({_REFRESH}.*)'ready', 'waiting_retry'(.*)$",
         r"\1'ready'\2",
         2,
         "turns are",
+        CROWDED,
+        first=2,
     ),
     PlantedBug(
         "a turn ignores the tenant's state",
         rf"({_REFRESH}.*)(\(SELECT lodger_tenants.state .*lodger_turns.tenant_id\) = \?)",
         r"\1(\2 OR 1)",
         2,
+        shape=replace(SHORT, focus="suspend"),
     ),
     PlantedBug(
         "a claim ignores running actions",
@@ -145,6 +148,8 @@ IN_THE_SQL = [
         lambda first: first[0].replace("lodger_actions.due_at <= ?", "(lodger_actions.due_at <= ? OR 1)"),
         2,
         "nothing starts before",
+        replace(FEW, schedules=8, tenants=2),
+        first=2,
     ),
     PlantedBug(
         "an attempt keeps its number",
@@ -160,6 +165,7 @@ IN_THE_SQL = [
         4,
         "tenants are served",
         shape=CROWDED,
+        first=2,
     ),
     PlantedBug(
         "a served tenant keeps its turn",
@@ -168,6 +174,7 @@ IN_THE_SQL = [
         4,
         "tenants are served",
         shape=CROWDED,
+        first=2,
     ),
     PlantedBug(
         "expired actions start",
@@ -208,7 +215,6 @@ IN_THE_SQL = [
         3,
         "actions of a serial",
         shape=CROWDED,
-        first=3,
     ),
     PlantedBug(
         "the newest held action starts first",
@@ -216,6 +222,7 @@ IN_THE_SQL = [
         r"\1 DESC",
         4,
         "a serial schedule",
+        first=2,
     ),
     PlantedBug("the next held action is not released", rf"({_RELEASE} WHERE )", r"\g<1>0 AND ", 2, "a held action"),
     PlantedBug(
@@ -243,8 +250,15 @@ IN_THE_SQL = [
         rf"({_CANCEL}.*schedule_id = \?.*) AND state IN \(.*?\)",
         r"\1",
         2,
+        shape=replace(FEW, focus="delete"),
     ),
-    PlantedBug("a suspended tenant's attempts continue", rf"({_SUSPEND[:-1]})$", r"\1 AND 0", 6, shape=BUSY),
+    PlantedBug(
+        "a suspended tenant's attempts continue",
+        rf"({_SUSPEND[:-1]})$",
+        r"\1 AND 0",
+        6,
+        shape=replace(FEW, focus="suspend"),
+    ),
     PlantedBug(
         "a lease is taken two seconds early",
         r"lodger_nodes.lease_until_us < \?",
@@ -259,6 +273,7 @@ IN_THE_SQL = [
         r"0 AND \1",
         4,
         "a running action is leased",
+        first=2,
     ),
     PlantedBug(
         "what the machine took away waits like a failure",
@@ -266,6 +281,7 @@ IN_THE_SQL = [
         r"\1replace(?, 'ready', 'waiting_retry')",
         2,
         "what the machine took away is ready",
+        first=2,
     ),
     PlantedBug(
         "silent attempts are not ended",
@@ -274,13 +290,14 @@ IN_THE_SQL = [
         4,
         "everything ends",
         shape=CALM,
+        first=3,
     ),
     PlantedBug(
         "a backfill repeats slots that have run",
         r"(SELECT lodger_actions.slot, lodger_actions.state, lodger_actions.origin .* IS NULL)",
         r"\1 AND 0",
         6,
-        shape=replace(CROWDED, focus="backfill"),
+        shape=replace(CROWDED, focus="backfill", schedules=8),
     ),
     PlantedBug("a refused effect is kept", r"^ROLLBACK TO SAVEPOINT .*", "SELECT 1", 4),
     PlantedBug(
@@ -295,7 +312,7 @@ IN_THE_SQL = [
         rf"({_CANCEL}.*lodger_actions.state IN .*)$",
         r"\1 AND 0",
         6,
-        shape=replace(CROWDED, focus="delete"),
+        shape=replace(FEW, focus="delete"),
         first=5,
     ),
 ]
@@ -311,7 +328,12 @@ IN_THE_ORDER = [
     ),
     PlantedBug("the next held action is released later", _RELEASE, None, 3),
     PlantedBug(
-        "an edit is committed before its schedule's position", rf"{_MOVE}\?, accounted_us=\?, revision=", None, 6
+        "an edit is committed before its schedule's position",
+        rf"{_MOVE}\?, accounted_us=\?, revision=",
+        None,
+        6,
+        shape=replace(FEW, focus="edit"),
+        first=6,
     ),
     PlantedBug(
         "a lease is lost before its actions are recovered",
@@ -319,6 +341,7 @@ IN_THE_ORDER = [
         None,
         4,
         "a running action is leased",
+        first=4,
     ),
     PlantedBug("a suspension is committed before its attempts are stopped", _SUSPEND, None, 6, first=6),
     PlantedBug("the next step starts before the step is recorded as done", _STEP, None, 3),

@@ -37,7 +37,7 @@ def idle(
     Args:
         count: returns the statements so far; None for the world's own count, which misses a server's commit watcher.
     """
-    shape = Shape(seconds=120, schedules=0, tenants=tenants, nodes=1)
+    shape = Shape(seconds=60, schedules=0, tenants=tenants, nodes=1)
     drawn_one = draw_plan(1, replace(shape, schedules=1, trouble=0))
     settings = drawn_one.settings | {"poll_s": 0.25, "lease_s": 6.0}
     plan = Plan(1, shape, drawn_one.start_us, "UTC", settings, 0.001, events)
@@ -48,10 +48,10 @@ def idle(
         count = count or (lambda: world.figures["statements"])
         if events:
             world.later(1.0, lambda: setattr(world, "calm", True))
-        for at_s in (20.0, 119.0):
+        for at_s in (20.0, 59.0):
             world.later(at_s, lambda: begun.append(count()))
         world.run()
-    return (begun[1] - begun[0]) / 99
+    return (begun[1] - begun[0]) / 39
 
 
 def test_an_idle_node_asks_little(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -10,7 +10,7 @@ from tests.sim.simulator.world import World
 
 from lodger.engine.store.connection.database import Database
 
-SHAPE = Shape(seconds=20, trouble=4, draws=True)
+SHAPE = Shape(seconds=10, schedules=16, trouble=4, draws=True)
 #: Worlds in which nodes die with cancelled attempts.
 CANCELLING = Shape(seconds=10, trouble=10, focus="cancel", draws=True)
 LAW = "a share of a day is held by an unfinished action"

@@ -14,9 +14,9 @@ from tests.sim.simulator.proof import Played, play
 from tests.sim.simulator.world import World
 
 #: Worlds that together contain every operation and fault.
-WORLDS = (2, 3, 5)
+WORLDS = (42, 54)
 SEEDS = range(1, int(os.environ["LODGER_SIM"]) + 1) if "LODGER_SIM" in os.environ else WORLDS
-SHAPE = Shape(seconds=20)
+SHAPE = Shape(seconds=12, trouble=3.5)
 # Takes seconds; the timeout is for busy machines.
 pytestmark = [pytest.mark.usefixtures("quiet"), pytest.mark.timeout(400)]
 
@@ -41,8 +41,8 @@ def test_the_worlds_hold_what_they_promise() -> None:
             seen[name] = seen.get(name, 0) + number
     assert seen["fault crash"] >= 5
     assert seen["fault refuse"] >= 5
-    assert seen["gaps"] > 50
-    assert seen["attempts"] > seen["done"] > 300, "some have to fail"
+    assert seen["gaps"] > 30
+    assert seen["attempts"] > seen["done"] > 150, "some have to fail"
     assert seen["looks in quiet"] >= 5, "the laws of time are looked at too"
     operations = {name.removeprefix("verb ") for name in seen if name.startswith("verb ")}
     assert operations >= {
@@ -60,7 +60,7 @@ def history(plan: Plan) -> list[str]:
 
 
 def test_a_seed_tells_everything() -> None:
-    plan = draw_plan(3, Shape(seconds=2, schedules=8))
+    plan = draw_plan(3, Shape(seconds=2, schedules=4, tenants=2))
     assert history(plan) == history(plan)
 
 
@@ -71,9 +71,9 @@ def test_a_plan_is_text_and_back() -> None:
 
 
 def test_a_dense_world_holds_too() -> None:
-    world = play(draw_plan(1, Shape(seconds=6, schedules=120, tenants=10, job_s=0.05)))
+    world = play(draw_plan(1, Shape(seconds=4, schedules=60, tenants=10, job_s=0.05)))
     assert world.law is None, f"{world.law}: {world.detail}"
-    assert world.figures["slots"] > 150
+    assert world.figures["slots"] > 100
 
 
 def test_a_world_in_which_more_comes_due_than_its_nodes_can_do_comes_to_rest() -> None:
