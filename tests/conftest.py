@@ -13,7 +13,7 @@ from hypothesis import HealthCheck, settings
 from tests.compiled_first import compile_first
 from tests.databases.compiled import kept_statements
 from tests.databases.patience import patient_server
-from tests.databases.template import copied_ledgers
+from tests.databases.template import copied_clusters, copied_ledgers
 from tests.everyday_share import left_out
 from tests.leaks import nothing_left
 from tests.longest_first import LONGEST_FIRST, scheduler
@@ -89,8 +89,10 @@ os.environ.setdefault("LODGER_CHECK_SCRIPTS", "false")
 
 @pytest.fixture(scope="session", autouse=True)
 def ready_ledgers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """SQLite ledgers begin as copies of one that is set up, and what one has compiled serves all."""
-    with copied_ledgers(tmp_path_factory.mktemp("template")), kept_statements(), patient_server():
+    """Ledgers and PostgreSQL servers begin as copies of those that are set up, and what one has compiled serves all."""
+    own = tmp_path_factory.getbasetemp()
+    run = own.parent if "PYTEST_XDIST_WORKER" in os.environ else own  # of all processes
+    with copied_ledgers(tmp_path_factory.mktemp("template")), copied_clusters(run), kept_statements(), patient_server():
         yield
 
 

@@ -6,6 +6,7 @@ because a test's data need not survive the machine. As root it runs as another u
 
 import atexit
 import ctypes
+import fcntl
 import os
 import pwd
 import random
@@ -25,6 +26,7 @@ from pathlib import Path
 import psycopg
 from psycopg.sql import SQL, Identifier
 from tests.databases.pristine import Pristine
+from tests.databases.template import CLUSTERS
 
 from lodger.engine.store.connection.database import Database
 
@@ -33,6 +35,8 @@ SETTINGS = {
     "shared_buffers": "64MB", "log_min_messages": "warning", "deadlock_timeout": "200ms", "timezone": "Asia/Kathmandu",
 }  # fmt: skip
 _PDEATHSIG = 1
+#: Database with Lodger's tables in the cluster that servers begin as copies of.
+_LEDGER = "ledger"
 
 
 def binaries() -> Path | None:
@@ -102,6 +106,8 @@ class Server:
         self._account = _account()
         self._templates: dict[Callable[[str], object], Template] = {}
         self._copies: dict[str, Template] = {}
+        #: Databases to copy that the cluster had from the beginning.
+        self._ready: dict[Callable[[str], object], str] = {}
         self.settings = dict(SETTINGS) | ({"listen_addresses": "127.0.0.1", "port": str(port)} if port else {})
         if self._account is not None:
             os.chown(folder, self._account.pw_uid, self._account.pw_gid)
@@ -120,7 +126,31 @@ class Server:
                 "-N",
             )
             return
-        self._run("initdb", "-D", str(self._data), "-U", "postgres", "-A", "trust", "-E", "UTF8", "--locale=C", "-N")
+        if CLUSTERS:
+            self._copy(CLUSTERS[-1])
+        else:
+            self._initdb()
+
+    def _initdb(self) -> None:
+        self._run(
+            *("initdb", "-D", str(self._data), "-U", "postgres", "-A", "trust", "-E", "UTF8", "--locale=C", "-N"),
+            "--wal-segsize=1",  # little to copy
+        )
+
+    def _copy(self, cluster: Path) -> None:
+        """Begin as a copy of a cluster that has Lodger's tables; the first server of a test run makes it."""
+        cluster.parent.mkdir(exist_ok=True)
+        with cluster.with_suffix(".lock").open("w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            if not cluster.exists():
+                self._initdb()
+                self.start()
+                self._execute("CREATE DATABASE {}", _LEDGER)
+                ledger_tables(self.url(_LEDGER))
+                self.stop()
+                subprocess.run(["mv", str(self._data), str(cluster)], check=True)
+        subprocess.run(["cp", "-a", str(cluster), str(self._data)], check=True)
+        self._ready = {ledger_tables: _LEDGER}
 
     def _options(self) -> dict[str, object]:
         """Return the options for processes of the user who runs PostgreSQL."""
@@ -215,9 +245,10 @@ class Server:
         if empty:
             prepare = no_tables
         if prepare not in self._templates:
-            source = f"template_{len(self._templates)}"
-            self._execute("CREATE DATABASE {}", source)
-            prepare(self.url(source))
+            source = self._ready.get(prepare, f"template_{len(self._templates)}")
+            if prepare not in self._ready:
+                self._execute("CREATE DATABASE {}", source)
+                prepare(self.url(source))
             self._templates[prepare] = Template(source, Pristine(self.conninfo(source)))
         template = self._templates[prepare]
         if used and template.spare:

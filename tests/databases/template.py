@@ -23,6 +23,18 @@ from lodger.engine.store.drivers.sqlite import SqliteDriver
 TEMPLATE = "template.db"
 #: Files that begin empty all the same.
 EMPTY: set[str] = set()
+#: Where the processes of a test run keep the PostgreSQL cluster that their servers begin as copies of; without, each makes its own.
+CLUSTERS: list[Path] = []
+
+
+@contextmanager
+def copied_clusters(folder: Path) -> Iterator[None]:
+    """For the block, servers begin as copies of a cluster in a folder that other processes use, too."""
+    CLUSTERS.append(folder / "cluster")
+    try:
+        yield
+    finally:
+        CLUSTERS.pop()
 
 
 @contextmanager
