@@ -34,10 +34,18 @@ def upgrade() -> None:
 def next_release(folder: Path, compatible_with: str | None = None) -> Path:
     """Return the tree of the next release; with ``compatible_with`` its migration takes something away."""
     for name in ("lodger", "engine"):
-        shutil.copytree(ROOT / name, folder / name, symlinks=True)
+        shutil.copytree(ROOT / name, folder / name, symlinks=True, copy_function=_link)
     for name in ("sandbox", "stdlib", "escape", "bench", "tests"):
         (folder / name).symlink_to(ROOT / name)
     return advanced(folder, compatible_with)
+
+
+def _link(source: str, target: str) -> None:
+    """Put a file into another folder; one that is written there is to be removed first."""
+    try:
+        os.link(source, target)
+    except OSError:  # another file system
+        shutil.copy2(source, target)
 
 
 def advanced(folder: Path, compatible_with: str | None = None) -> Path:
@@ -48,6 +56,7 @@ def advanced(folder: Path, compatible_with: str | None = None) -> Path:
     changed = nodes.read_text().replace(
         slots, f'    Column("next", Text, nullable=False, server_default=""),\n{slots}', 1
     )
+    nodes.unlink()
     nodes.write_text(changed)
     return folder
 

@@ -76,9 +76,9 @@ for (;;) JSON.parse(text);
 def test_each_ends_at_its_limit(js: Machine) -> None:
     wrong = {}
     for name, code in {**ENDLESS, "colliding keys": COLLIDE}.items():
-        report = js(code, cpu_ms=60, wall_ms=20_000)
+        report = js(code, cpu_ms=40, wall_ms=20_000)
         # a tick of the kernel's clock below, a coarse bound above: lodger bench walls checks the promise
-        if report.outcome is not Outcome.CPU_LIMIT or not 50 <= report.usage.cpu_ms <= 60 + 20 * 100:
+        if report.outcome is not Outcome.CPU_LIMIT or not 30 <= report.usage.cpu_ms <= 40 + 20 * 100:
             wrong[name] = (report.outcome, report.error, report.usage)
     assert not wrong
     assert js("return 1").result == "1", "the next run is as good as any"

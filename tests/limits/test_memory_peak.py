@@ -65,7 +65,7 @@ def peaks(machine: Machine, mib: int, hogs: Mapping[str, str | bytes]) -> dict[s
     """Run programs that use up memory; return their outcomes, and assert that none went beyond its limit."""
     over, ended = {}, {}
     for name, code in hogs.items():
-        report = machine(code, memory_bytes=mib * MIB, cpu_ms=400)
+        report = machine(code, memory_bytes=mib * MIB, cpu_ms=250)
         ended[name] = report.outcome
         if report.usage.memory_peak_bytes > mib * MIB + machine.above_bytes:
             over[name] = report.usage.memory_peak_bytes / MIB
@@ -121,7 +121,7 @@ def test_answers_that_nobody_takes_are_few(js: Machine) -> None:
         gc.collect()
         Path("/proc/self/clear_refs").write_text("5")
         before = highest()
-        report = js(ask, Generous(), cpu_ms=300)
+        report = js(ask, Generous(), cpu_ms=200)
         grown.append(highest() - before)
         assert report.outcome is Outcome.CPU_LIMIT
         assert report.usage.host_calls >= 4, "they were asked"

@@ -4,6 +4,7 @@ import pytest
 from tests.node.alone import Hanging, bench, looping
 from tests.node.harness import SETTINGS
 
+from lodger.bench import storm
 from lodger.bench.storm import Figures, measure
 from lodger.engine.core.clock import from_us
 from lodger.engine.core.events import LedgerChanged
@@ -13,7 +14,10 @@ from lodger.engine.store.lifecycle import tick
 from lodger.engine.testing.clock import FakeClock
 
 
-def test_every_slot_of_a_storm_is_accounted_for_beside_a_quiet_tenant(url: str) -> None:
+def test_every_slot_of_a_storm_is_accounted_for_beside_a_quiet_tenant(
+    url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(storm, "ALONE", 1)
     found = measure(300, 30, url)
     assert (found.rows, found.done) == (300, 300)
     assert [each.missed for each in found.budgets[:2]] == [0, 0], "each slot has a row, and ran"
