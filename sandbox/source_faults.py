@@ -195,7 +195,8 @@ def _absent_exports(
             near = get_close_matches(part[1], sorted(exported), 1)
             named = ", ".join(sorted(exported)[:20])
             hint = f"did you mean {near[0]}?" if near else f"it exports {named}" if named else "it exports nothing"
-            said = f"{target} does not export '{part[1]}': {hint}"
+            types = "; a type is imported with import type" if target.endswith(".ts") else ""
+            said = f"{target} does not export '{part[1]}': {hint}{types}"
             yield _at(file, outline.text, each.start(1) + part.start(1), "SyntaxError", said)
 
 
@@ -259,10 +260,14 @@ def idle(modules: Mapping[str, str]) -> ScriptError | None:
     """Return the error of an entry that can be parsed and runs nothing: it has only comments, or only declares functions."""
     file, text = next(iter(modules.items()), ("", ""))
     outline = Outline(text)
-    if file.startswith("index.") or len(text) > MAX_CHARACTERS or "export" in outline.code or not text.strip():
+    if file.startswith("index.") or len(text) > MAX_CHARACTERS or "export" in outline.code:
+        return None
+    # An empty file is told by callers; one of types alone is empty without them.
+    if not text.strip() and not file.endswith(".ts"):
         return None
     if not _DIRECTIVE.sub("", outline.code.lstrip("\ufeff")).strip(" \n\r\t;"):
-        message = f"the file has only comments, so nothing would run: write {SHAPE}"
+        only = "comments or types" if file.endswith(".ts") else "comments"
+        message = f"the file has only {only}, so nothing would run: write {SHAPE}"
         return ScriptError("EmptyScript", message, file=file, line=1)
     top = _DIRECTIVE.sub(lambda found: re.sub(r"[^\n]", " ", found[0]), outermost(outline.code))
     left, functions = _FUNCTION.subn(";", _IMPORTED.sub(" ", top))

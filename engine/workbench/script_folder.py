@@ -1,5 +1,6 @@
 """A folder of scripts with its ``schedules.toml``, as it stands on the disk."""
 
+import re
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
@@ -17,6 +18,7 @@ from lodger.engine.workbench.schedules_file import SchedulesFile
 from lodger.sandbox.runtimes.js.modules import joined
 from lodger.sandbox.source_faults import Outline, no_function
 
+_EXPORTED_VALUE = re.compile(r"(?<![\w$.])export\b(?!\s+(?:type|interface|declare)\b)")
 #: Endings of script files, and of the tests beside them.
 SCRIPTS = (".js", ".ts", ".wasm")
 TESTS = (".test.js", ".test.ts")
@@ -151,6 +153,11 @@ def _leaves(script: FolderScript) -> bool:
     return any((joined(file.encode(), wanted.encode()) or b"").startswith(b"../") for file, wanted in imports)
 
 
+def _has_only_types(path: Path) -> bool:
+    """Whether a TypeScript file exports nothing but types, whose imports disappear with them."""
+    return path.suffix == ".ts" and _EXPORTED_VALUE.search(Outline(path.read_text("utf-8", "replace")).code) is None
+
+
 def _refused(path: Path, wrong: Usage | InputError) -> Finding:
     """Return the finding about a file that could not be read."""
     body = wrong.as_dict()
@@ -174,6 +181,7 @@ def _left_out(root: Path, scripts: Iterable[FolderScript], tests: Iterable[Path]
             and each.is_file()
             and place not in used
             and (len(each.relative_to(root).parts) > 1 or _is_module(each))
+            and not _has_only_types(each)
         ):
             what = "no script imports this file, and it is none itself: it is left out"
             fix = f"import it by its path, such as './{place}', or write export default before the function to run"

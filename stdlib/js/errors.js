@@ -107,6 +107,7 @@ const AS_V8 = {
   "circular reference": "Converting circular structure to JSON",
   "empty array": "Reduce of empty array with no initial value",
   "expecting hex digit": "URI malformed",
+  toPrimitive: "Cannot convert object to primitive value",
   "invalid array length": "Invalid array length",
   "invalid string length": "Invalid string length",
 };
@@ -118,7 +119,7 @@ function explain(error, top) {
     setPrototype(error, rangeErrors);
     defineProperty(error, "message", { value: "Invalid string length", configurable: true, writable: true, enumerable: false });
   }
-  if (top.native && AS_V8[message] !== undefined) defineProperty(error, "message", { value: AS_V8[message], configurable: true, writable: true, enumerable: false });
+  if ((top.native || message === "toPrimitive") && AS_V8[message] !== undefined) defineProperty(error, "message", { value: AS_V8[message], configurable: true, writable: true, enumerable: false });
   if (prototypeOf(error) !== typeErrors) return;
   const read = exec(READ, message);
   const symbol = read === null ? null : exec(/^Symbol\.(iterator|asyncIterator)$/, read[1]);

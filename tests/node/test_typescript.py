@@ -175,3 +175,15 @@ def test_one_file_from_the_command_line(tmp_path: Path) -> None:
     file.write_text("let a: number = 1;\nnamespace B { export const c = 1 }\n")
     said = inside("exec", str(file), "--json")
     assert (said.code, said.json["outcome"], said.json["error"]["line"]) == (1, "compile_error", 2)
+
+
+def test_files_of_types_alone_are_no_scripts_and_need_import_type(tmp_path: Path) -> None:
+    types, job = tmp_path / "types.ts", tmp_path / "job.ts"
+    types.write_text("export type Q = number;\nexport interface R { q: Q }\n")
+    job.write_text('import type { Q } from "./types.js";\nexport default (): Q => 5;\n')
+    checked = inside("check", str(tmp_path), "--json").json
+    assert (checked["scripts"], checked["findings"]) == (["job"], [])
+    nothing = inside("exec", str(types), "--json").json["error"]
+    assert (nothing["name"], "only comments or types" in nothing["message"]) == ("EmptyScript", True)
+    job.write_text('import { Q } from "./types.js";\nexport default (): Q => 5;\n')
+    assert inside("exec", str(job), "--json").json["error"]["message"].endswith("a type is imported with import type")

@@ -110,3 +110,5 @@ JSON.parse('{\n"first": 1,\n"second": 2,\n"third": ?,\n"fourth": "a longer text,
 JSON.parse('')
 // own
 JSON.parse('[1]', () => { throw new SyntaxError('own') })
+// Cannot convert object to primitive value
+return 'x' + Object.groupBy([1], () => 'a')

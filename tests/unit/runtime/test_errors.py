@@ -91,7 +91,7 @@ MESSAGES = re.findall(
 
 
 def test_messages_name_what_was_called_what_was_undefined_and_the_text(run) -> None:
-    assert len(MESSAGES) == 53
+    assert len(MESSAGES) == 54
     for message, source in MESSAGES:
         seen = run(
             f"try {{ await (async () => {{\n{source}\n}})() }} catch (error) {{ return [error.message, error.stack] }}"
