@@ -350,6 +350,12 @@ def preview(shown: Any) -> None:
     say(shown.text)
     for slot in shown.slots:
         say(f"  {shown_instant(slot)}{'  moved by DST' if slot in shown.shifted else ''}")
+    if shown.never:
+        say(f"  no slot: {shown.never}")
+    elif shown.searched_to:
+        say(f"  no further slot was found before {shown_instant(shown.searched_to)}")
+    elif not shown.slots and shown.ends:
+        say("  no slot is left")
 
 
 def what_if(difference: Any) -> None:

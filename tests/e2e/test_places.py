@@ -314,6 +314,17 @@ def test_completion_knows_every_noun() -> None:
         assert wanted in said.out.split(), said.err
 
 
+def test_a_preview_without_slots_says_why(tmp_path: Path) -> None:
+    ask = Asking("--db", str(tmp_path / "l.db"))
+    ask.json("tenant", "create", "acme")
+    for rule, said in (
+        (("0 0 30 2 *",), "  no slot: No year of the calendar has such a day"),
+        (("0 9 * * *", "--end", "2020-01-01T00:00:00Z"), "  no slot is left"),
+        (("Mondays at 9", "--exclude", "every Monday"), "  no further slot was found before 2"),
+    ):
+        assert said in ask("schedule", "preview", *rule).out
+
+
 def test_instants_and_lengths_of_time(tmp_path: Path) -> None:
     ask = Asking("--db", str(tmp_path / "l.db"))
     ask.json("tenant", "create", "acme")

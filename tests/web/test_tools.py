@@ -172,6 +172,10 @@ def test_the_builder_knows_the_tenants_limit_begins_with_a_preset_and_shows_mont
     expect(preview.locator(".month .slots-2")).to_have_text("19: 2 slots")
     form.locator("[name='rule.text']").fill("0 0 30 2 *")
     expect(preview).to_contain_text("These rules never run")
+    form.locator("[name='rule.text']").fill("Mondays at 9")
+    form.locator(".exclusions > summary").click()
+    form.locator("[name='rule.exclusions']").fill("every Monday")
+    expect(preview).to_contain_text("No slot was found before")
 
 
 def test_the_editor_completes_explains_and_can_be_left_by_keyboard(lodge: RunningApi, page: Page, expect: Any) -> None:
