@@ -10,7 +10,7 @@ function tell(text, bad) {
   notice.className = bad ? "warn" : "";
 }
 
-const reach = (path, options) => fetch(path, options).catch(() => { throw new Error(t`The server does not answer`); });
+const silent = () => { throw new Error(t`The server does not answer`); };
 
 // Not while something is typed, which would be lost: who signs in beside it goes on.
 function leadToSignIn() {
@@ -20,7 +20,7 @@ function leadToSignIn() {
 
 // Asks for a value of JSON or nothing; a problem document says why there is none.
 async function request(path, options) {
-  const answer = await reach(path, options);
+  const answer = await fetch(path, options).catch(silent);
   if (answer.status === 401) leadToSignIn();
   const value = await answer.json().catch(() => null);
   if (answer.ok) return value;
@@ -34,14 +34,7 @@ async function send(path, body) {
   return request(path, { method: "POST", headers: { Accept: "application/json", "X-CSRF-Token": csrf }, body });
 }
 
-// The same for each try of one click until it is answered: a repeated request does nothing twice.
-function keyOf(element, asked) {
-  if (element.asked !== asked) {
-    element.key = [...crypto.getRandomValues(new Uint8Array(16))].map((each) => each.toString(16).padStart(2, "0")).join("");
-    element.asked = asked;
-  }
-  return element.key;
-}
+const newKey = () => Array.from(crypto.getRandomValues(new Uint8Array(16)), (each) => each.toString(16).padStart(2, "0")).join("");
 
 // Times are shown and typed in the zone that the reader chose: the schedule's where a page has one, else the browser's.
 
@@ -107,9 +100,6 @@ document.addEventListener("formdata", (event) => {
   }
 });
 
-// Without a script the page that asks has the field.
-for (const each of document.querySelectorAll("[data-upload] [type=file]")) each.required = true;
-
 // Says an error beside the field that it is about, else in the notice; null takes it away.
 function problem(element, error) {
   for (const each of element.querySelectorAll("[data-problem-of]")) each.remove();
@@ -143,31 +133,21 @@ function show(place, html) {
   document.dispatchEvent(new CustomEvent("shown", { detail: place }));
 }
 
-// Does the work of a form or button, which meanwhile takes no other click.
-async function busy(element, work) {
+// Sends a form, or what a button asks for, and again with the cursor of an answer that is a part; meanwhile it takes no other click. What an
+// operation answers is shown by the server. A request that is repeated until it is answered has the same key: it does nothing twice.
+async function change(element, address, button) {
   if (element.hasAttribute("aria-busy")) return;
-  const buttons = element.matches("form") ? [...element.querySelectorAll("button")] : [element];
+  const isForm = element.matches("form"), typed = isForm ? new FormData(element, button) : "", fields = element.dataset.upload ? typed : new URLSearchParams(typed);
+  const buttons = isForm ? [...element.querySelectorAll("button")] : [element];
   element.setAttribute("aria-busy", "true");
   for (const each of buttons) each.disabled = true;
   problem(element, null);
   try {
-    await work();
-  } catch (error) {
-    if (error.problem?.status < 500) delete element.asked;
-    problem(element, error);
-  } finally {
-    element.removeAttribute("aria-busy");
-    for (const each of buttons) each.disabled = false;
-  }
-}
-
-// Sends a form, or what a button asks for, and again with the cursor of an answer that is a part. What an operation answers is shown by the server.
-async function change(element, address, button) {
-  const typed = element.matches("form") ? new FormData(element, button) : "", fields = element.dataset.upload ? typed : new URLSearchParams(typed);
-  await busy(element, async () => {
     let answer;
     do {
-      fields.set("_key", keyOf(element, address + fields));
+      const asked = address + fields;
+      if (element.asked !== asked) Object.assign(element, { asked, key: newKey() });
+      fields.set("_key", element.key);
       answer = await send(address, fields);
       if (answer.next) show(notice, answer.html);
       fields.set("cursor", answer.next ?? "");
@@ -182,46 +162,39 @@ async function change(element, address, button) {
       element.closest("details.panel")?.removeAttribute("open");
     }
     if (answer.html) show(element.querySelector("[data-shown='']") ?? notice, answer.html);
-  });
+  } catch (error) {
+    if (error.problem?.status < 500) delete element.asked;
+    problem(element, error);
+  } finally {
+    element.removeAttribute("aria-busy");
+    for (const each of buttons) each.disabled = false;
+  }
 }
 
-document.addEventListener("click", async (event) => {
-  const button = event.target.closest("button");
-  if (!button) return;
-  // The second click of a double click is no wish of its own.
-  if (event.detail > 1 && (button.dataset.call || (button.form && button.type === "submit"))) { event.preventDefault(); return; }
-  if (button.dataset.call) {
-    event.preventDefault();
-    if (button.dataset.confirm && !confirm(button.dataset.confirm)) return;
-    await change(button, button.getAttribute("formaction"));
-  }
-});
+// The second click of a double click is no wish of its own.
+document.addEventListener("click", (event) => { if (event.detail > 1 && event.target.closest("button")?.type === "submit") event.preventDefault(); });
 
-document.addEventListener("submit", async (event) => {
-  const { target: form, submitter } = event;
-  if (!form.dataset.call && !form.dataset.upload) return;
+// A button that asks for something by itself is of a form without fields.
+document.addEventListener("submit", (event) => {
+  const { target: form, submitter: button } = event, element = button?.dataset.call ? button : form;
+  if (!element.dataset.call && !element.dataset.upload) return;
   event.preventDefault();
-  const words = (submitter?.dataset.confirm ?? form.dataset.confirm)?.replace(/\{(\w+)\}/g, (_, name) => form.elements[name]?.value || name);
-  if (!words || confirm(words)) await change(form, submitter?.getAttribute("formaction") ?? form.getAttribute("action"), submitter);
+  const words = (button?.dataset.confirm ?? form.dataset.confirm)?.replace(/\{(\w+)\}/g, (_, name) => form.elements[name]?.value || name);
+  if (!words || confirm(words)) change(element, button?.getAttribute("formaction") ?? form.getAttribute("action"), button);
 });
 
 // Shows what a form would do while it is filled in, at the places that have an address for it, when typing pauses; what is typed later counts.
 async function lookAhead(form) {
-  const mine = (lookAhead.latest = {}), isLatest = () => mine === lookAhead.latest;
+  const mine = (lookAhead.latest = {}), places = [...form.querySelectorAll("[data-shown^='/']")];
   await new Promise((go) => setTimeout(go, 300));
-  if (!isLatest()) return;
-  const places = [...form.querySelectorAll("[data-shown^='/']")];
   const empty = places.some((each) => [...each.closest(".builder, .editor, form").querySelectorAll("[required]")].some((field) => !field.value));
+  let found = [], wrong = null;
   try {
-    const found = empty ? [] : await Promise.all(places.map((each) => send(each.dataset.shown, new URLSearchParams(new FormData(form)))));
-    if (!isLatest()) return;
-    problem(form, null);
-    places.forEach((each, at) => show(each, found[at]?.html ?? ""));
-  } catch (error) {
-    if (!isLatest()) return;
-    for (const each of places) each.replaceChildren();
-    problem(form, error);
-  }
+    if (mine === lookAhead.latest && !empty) found = await Promise.all(places.map((each) => send(each.dataset.shown, new URLSearchParams(new FormData(form)))));
+  } catch (error) { wrong = error; }
+  if (mine !== lookAhead.latest) return;
+  problem(form, wrong);
+  places.forEach((each, at) => show(each, found[at]?.html ?? ""));
 }
 
 document.addEventListener("input", ({ target }) => {
@@ -259,9 +232,9 @@ const morphing = {
 
 // The main part of a page of the server.
 async function read(address, headers) {
-  const answer = await reach(address, { redirect: "manual", signal: AbortSignal.timeout(SILENCE_MS), headers: { Accept: "text/html", ...headers } });
+  const answer = await fetch(address, { redirect: "manual", signal: AbortSignal.timeout(SILENCE_MS), headers: { Accept: "text/html", ...headers } }).catch(silent);
   if (answer.type === "opaqueredirect") leadToSignIn();
-  const found = new DOMParser().parseFromString(await answer.text(), "text/html").getElementById("main");
+  const found = new DOMParser().parseFromString(await answer.text().catch(silent), "text/html").getElementById("main");
   if (answer.ok && found) return found;
   const words = found?.querySelector("h1")?.textContent.trim() || t`The server answered ${answer.status}`;
   throw Object.assign(new Error(words), { after: Number(answer.headers.get("Retry-After")) || 0 });
@@ -277,8 +250,7 @@ async function refresh(once) {
   morph.Idiomorph.morph(main, next.childNodes, morphing);
   // A log that is read at its end follows, another stays where it is.
   main.querySelector(".log")?.scrollTo(0, top);
-  if (next.dataset.refresh) main.dataset.refresh = next.dataset.refresh;
-  else delete main.dataset.refresh;
+  main.dataset.refresh = next.dataset.refresh ?? "";
   answered = new Date();
   showStale("");
 }
@@ -292,15 +264,16 @@ function showStale(why) {
 }
 
 async function keepFresh() {
-  for (;;) {
-    const seconds = Number(main.dataset.refresh);
+  for (let after = 0; ;) {
+    const seconds = Math.min(after, 60) || Number(main.dataset.refresh);
     await new Promise((go) => { wake = go; if (seconds) setTimeout(go, seconds * 1000); });
     if (document.hidden || !main.dataset.refresh) continue;
     try {
       await refresh(false);
+      after = 0;
     } catch (error) {
       showStale(error.message);
-      if (error.after) await new Promise((go) => setTimeout(go, Math.min(error.after, 60) * 1000));
+      after = error.after;
     }
   }
 }
