@@ -4,15 +4,15 @@ import os
 import pty
 import signal
 import subprocess
-import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, TextIO
 
 import httpx2
 import pytest
-from tests.e2e.command import ROOT, Said, inside
-from tests.e2e.ready import lodger
+from tests.e2e.command import Said, bare, inside
+from tests.e2e.ready import CLI, Ready, lodger
 from tests.e2e.serving import read_until
 
 Lines = dict[tuple[str, str], dict[str, Any]]
@@ -67,14 +67,23 @@ def test_it_ends_by_itself_shows_every_part_and_leaves_nothing_on_disk(shown: Sa
     assert list(folder.iterdir()) == []
 
 
+@contextmanager
+def begun(*arguments: str, cwd: Path | None = None, **env: str) -> Iterator[tuple[Ready, TextIO]]:
+    """Start it in a process of its own; yield the process and its output."""
+    out, said = os.pipe()
+    with (
+        os.fdopen(out, encoding="utf-8") as lines,
+        open(os.devnull) as nothing,
+        Ready(CLI, ("demo", *arguments), (nothing.fileno(), said, 2), bare() | env, cwd) as demo,
+    ):
+        os.close(said)
+        yield demo, lines
+
+
 def test_its_dashboard_stays_up_after_the_story_until_interrupted() -> None:
-    env = {name: os.environ[name] for name in ("PATH", "HOME") if name in os.environ}
-    command = [sys.executable, "-m", "lodger.engine.cli", "demo", "--for", "1s", "--serve"]
-    env |= {"PYTHONPATH": str(ROOT)}
-    with subprocess.Popen(command, stdout=subprocess.PIPE, env=env, text=True) as demo:
-        assert demo.stdout is not None
+    with begun("--for", "1s", "--serve") as (demo, lines):
         link = ""
-        for line in demo.stdout:
+        for line in lines:
             if ": lodger token link " in line:
                 link = lodger(*line.partition(": lodger ")[2].split()).out.strip()
             if line.startswith("The engine and its dashboard stay up"):
@@ -84,7 +93,7 @@ def test_its_dashboard_stays_up_after_the_story_until_interrupted() -> None:
             assert page.status_code == 200
             assert "harbor" in http.get(page.url.join("/tenants")).text
         demo.send_signal(signal.SIGINT)
-        assert "The ledger after" in demo.stdout.read()
+        assert "The ledger after" in lines.read()
         assert demo.wait(120) == 0
 
 
@@ -123,16 +132,15 @@ def test_a_full_disk_is_named_and_the_next_run_goes_on(tmp_path: Path) -> None:
 
 
 def test_killed_in_the_middle_it_goes_on(tmp_path: Path) -> None:
-    env = {name: os.environ[name] for name in ("PATH", "HOME") if name in os.environ} | {"PYTHONPATH": str(ROOT)}
-    command = [sys.executable, "-u", "-m", "lodger.engine.cli", "demo", "--keep"]
-    with subprocess.Popen(command, cwd=tmp_path, env=env, stdout=subprocess.PIPE, text=True) as process:
-        assert process.stdout is not None
-        for line in process.stdout:
+    lease = {"LODGER_LEASE_S": "2", "PYTHONUNBUFFERED": "1"}
+    with begun("--keep", cwd=tmp_path, **lease) as (demo, lines):
+        for line in lines:
             if line.startswith("ran     harbor/confirm-orders"):
                 break
-        process.kill()
-    # A killed node's lease must pass before its running actions are taken: 6 s by default.
-    reported = lodger("demo", "--for", "10s", "--keep", cwd=tmp_path)
+        demo.kill()
+        demo.wait(120)
+    # A killed node's lease must pass before its running actions are taken.
+    reported = lodger("demo", "--for", "4s", "--keep", cwd=tmp_path, **lease)
     assert "Continuing with the ledger" in reported.out
     assert "internal" not in reported.err
     said, lines = kept(
@@ -157,21 +165,11 @@ def test_killed_in_the_middle_it_goes_on(tmp_path: Path) -> None:
 
 def test_interrupted_in_a_terminal_it_sums_up() -> None:
     reader, terminal = pty.openpty()
-    try:
-        env = {name: os.environ[name] for name in ("PATH", "HOME") if name in os.environ}
-        env |= {"PYTHONPATH": str(ROOT), "TERM": "xterm-256color", "COLUMNS": "110", "LINES": "32"}
-        process = subprocess.Popen(
-            [sys.executable, "-m", "lodger.engine.cli", "demo"],
-            stdin=terminal, stdout=terminal, stderr=terminal, env=env, start_new_session=True,
-        )  # fmt: skip
+    env = bare() | {"TERM": "xterm-256color", "COLUMNS": "110", "LINES": "32"}
+    with os.fdopen(reader, "rb", buffering=0), Ready(CLI, ("demo",), (terminal, terminal, terminal), env) as demo:
         os.close(terminal)
-        terminal = -1
         text = read_until(reader, "missed  ")
-        process.send_signal(signal.SIGINT)
+        demo.send_signal(signal.SIGINT)
         text += read_until(reader, "Mails:")
-        assert process.wait(120) == 0
-    finally:
-        os.close(reader)
-        if terminal >= 0:
-            os.close(terminal)
+        assert demo.wait(120) == 0
     assert text.index("missed  ") < text.index("The ledger after")

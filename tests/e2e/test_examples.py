@@ -14,7 +14,8 @@ from pathlib import Path
 
 import httpx2
 import pytest
-from tests.e2e.command import ROOT, inside
+from tests.e2e.command import ROOT, bare, inside
+from tests.e2e.ready import CLI, Ready, lodger
 
 from lodger.engine.workbench import script_folder
 from lodger.engine.workbench.cases import run_tests
@@ -58,26 +59,29 @@ def test_the_readmes_script_runs() -> None:
 
 def test_the_readmes_python_runs(tmp_path: Path) -> None:
     (code,) = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(), re.DOTALL)
-    assert "Europe/Berlin" in _python("-c", code, cwd=tmp_path)
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, cwd=tmp_path, env=bare(), timeout=250, check=True
+    )
+    assert "Europe/Berlin" in done.stdout
 
 
 def test_a_platform_embeds_the_engine(tmp_path: Path) -> None:
-    assert 'ok {"lit":2}' in _python(str(EXAMPLES / "embed.py"), cwd=tmp_path)
+    assert 'ok {"lit":2}' in _run("examples.embed", cwd=tmp_path)
 
 
 def test_a_plain_script(tmp_path: Path) -> None:
-    said = _python(str(EXAMPLES / "plain.py"), cwd=tmp_path).splitlines()
+    said = _run("examples.plain", cwd=tmp_path).splitlines()
     assert said[0].startswith("Every 1 second")
     assert len([line for line in said if line.startswith("hello at 20")]) >= 2
 
 
 def test_a_platforms_own_test_of_its_customers_schedules(tmp_path: Path) -> None:
-    said = _python("-m", "pytest", "-q", "-p", "no:cacheprovider", str(EXAMPLES / "test_platform.py"), cwd=tmp_path)
+    said = _run("pytest", "-q", "-p", "no:cacheprovider", str(EXAMPLES / "test_platform.py"), cwd=tmp_path)
     assert "1 passed" in said
 
 
 def test_inside_fastapi(tmp_path: Path) -> None:
-    with _served("with_fastapi.py", tmp_path) as (http, _env):
+    with _served("examples.with_fastapi", tmp_path) as (http, _env):
         made = http.post("/shops/oak/scripts/hello", content="export default () => 'hello'")
         assert made.json() == {"version": 1}
         refused = http.post("/shops/oak/scripts/hello", content="")
@@ -88,7 +92,7 @@ def test_inside_fastapi(tmp_path: Path) -> None:
 
 
 def test_inside_django_with_the_node_apart(tmp_path: Path) -> None:
-    with _served("with_django.py", tmp_path) as (http, env):
+    with _served("examples.with_django", tmp_path) as (http, env):
         made = http.post("/shops/oak/scripts/hello?rule=every+1s", content="export default () => 'hello'")
         assert made.json()["version"] == 1
         assert made.json()["runs"].startswith("Every 1 second, counted from ")
@@ -96,13 +100,12 @@ def test_inside_django_with_the_node_apart(tmp_path: Path) -> None:
         assert refused.status_code == 422
         assert refused.json()["code"]
         assert http.get("/shops/oak/scripts/hello").status_code == 405
-        node = [sys.executable, "-m", "lodger.engine.cli", "up", "--role", "node", "--db", "shops.db"]
-        with subprocess.Popen(node, cwd=tmp_path, env=env, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE) as up:
-            try:
+        with open(os.devnull, "r+") as nothing:
+            node = ("up", "--role", "node", "--db", "shops.db")
+            with Ready(CLI, node, (nothing.fileno(), nothing.fileno(), 2), env, tmp_path) as up:
                 _until(lambda: {"state": "done", "result": "hello"} in http.get("/shops/oak/runs").json()["runs"])
-            finally:
                 up.terminate()
-                up.communicate(timeout=120)
+                up.wait(120)
 
 
 @contextmanager
@@ -111,17 +114,17 @@ def _served(example: str, folder: Path) -> Iterator[tuple[httpx2.Client, dict[st
     with socket.socket() as asked:
         asked.bind(("127.0.0.1", 0))
         port = asked.getsockname()[1]
-    env = _env() | {"LODGER_SQLITE_SYNCHRONOUS": "NORMAL"}
-    command = [sys.executable, str(EXAMPLES / example), str(port)]
-    with subprocess.Popen(command, cwd=folder, env=env, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE) as site:
-        try:
-            with httpx2.Client(base_url=f"http://127.0.0.1:{port}", trust_env=False, timeout=120) as http:
-                _until(lambda: _answers(http) or site.poll() is not None)
-                assert site.poll() is None, site.communicate()[1]
-                yield http, env
-        finally:
-            site.terminate()
-            site.communicate(timeout=120)
+    env = bare() | {"LODGER_SQLITE_SYNCHRONOUS": "NORMAL"}
+    with (
+        open(os.devnull, "r+") as nothing,
+        Ready(example, (str(port),), (nothing.fileno(), nothing.fileno(), 2), env, folder) as site,
+    ):
+        with httpx2.Client(base_url=f"http://127.0.0.1:{port}", trust_env=False, timeout=120) as http:
+            _until(lambda: _answers(http) or site.poll() is not None)
+            assert site.poll() is None
+            yield http, env
+        site.terminate()
+        site.wait(120)
 
 
 def _answers(http: httpx2.Client) -> bool:
@@ -140,23 +143,11 @@ def _until(true: Callable[[], bool]) -> None:
         time.sleep(0.05)
 
 
-def _python(*arguments: str, cwd: Path) -> str:
-    done = subprocess.run(
-        [sys.executable, "-W", "error", *arguments],
-        capture_output=True,
-        text=True,
-        cwd=cwd,
-        env=_env(),
-        timeout=250,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
-    return done.stdout
-
-
-def _env() -> dict[str, str]:
-    env = {name: os.environ[name] for name in ("PATH", "HOME", "XDG_CACHE_HOME") if name in os.environ}
-    return env | {"PYTHONPATH": str(ROOT)}
+def _run(module: str, *arguments: str, cwd: Path) -> str:
+    """Run a module in a process of its own; return what it printed."""
+    said = lodger(*arguments, module=module, cwd=cwd)
+    assert said.code == 0, said.err
+    return said.out
 
 
 def test_scripts_for_everyday_work_pass_their_tests() -> None:

@@ -202,10 +202,8 @@ def test_a_script_is_no_module_and_a_module_no_script(module: Path) -> None:
 
 
 def test_a_module_is_stored_tried_and_refused(tmp_path: Path, module: Path) -> None:
-    place = {"--db": tmp_path / "ledger.db"}
-
     def ask(*arguments: str | Path) -> Said:
-        return inside(*arguments, *next(iter(place.items())), XDG_CACHE_HOME=str(tmp_path / "cache"))
+        return inside(*arguments, "--db", tmp_path / "ledger.db")
 
     module.write_bytes(HELLO)
     assert ask("tenant", "create", "acme", "--json").code == 0

@@ -136,9 +136,8 @@ def test_a_server_is_asked_with_the_same_words(lodge: RunningApi, tmp_path: Path
 
 
 def test_every_operation_is_a_command() -> None:
-    made = {
-        f"{noun} {name}" for noun in entry.all_nouns() for name in reference_pages.everything().commands[noun].commands
-    }
+    commands = reference_pages.everything().commands
+    made = {f"{noun} {name}" for noun in entry.all_nouns() for name in commands[noun].commands}
     for operation in TABLE.operations.values():
         name = command_name(operation)
         if name is not None:

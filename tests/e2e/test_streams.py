@@ -1,6 +1,5 @@
 """What a verb writes where: usage mistakes as JSON, closed and full streams, encodings, and progress on a terminal alone."""
 
-import contextlib
 import json
 import os
 import pty
@@ -105,34 +104,28 @@ def test_a_service_continues_when_its_output_is_closed(tmp_path: Path) -> None:
     )
     assert made.code == 0, made.err
     # Any port: another program on this machine may use the default one.
-    command = [sys.executable, "-m", "lodger.engine.cli", "up", "--port", "0", "--db", str(place)]
-    service = subprocess.Popen(
-        command,
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        env=ENVIRONMENT | {"LODGER_MIN_INTERVAL_S": "1"},
-    )
-    try:
-        assert service.stdout is not None
-        assert any(" runs on " in line for line in iter(service.stdout.readline, ""))
-        service.stdout.close()
+    arguments = ("up", "--port", "0", "--db", place)
+    (out, said), errors = os.pipe(), tmp_path / "errors"
+    with (
+        os.fdopen(out) as lines,
+        open(os.devnull) as nothing,
+        errors.open("w") as wrong,
+        Ready(
+            CLI, arguments, (nothing.fileno(), said, wrong.fileno()), ENVIRONMENT | {"LODGER_MIN_INTERVAL_S": "1"}
+        ) as service,
+    ):
+        os.close(said)
+        assert any(" runs on " in line for line in lines)
+        lines.close()
         with Engine.open(str(place)) as engine:
             before = _done(engine)
             end = time.monotonic() + 120
             while _done(engine) < before + 2 and time.monotonic() < end:
-                with contextlib.suppress(subprocess.TimeoutExpired):
-                    service.wait(0.1)
-                assert service.returncode is None
+                assert service.poll(0.1) is None
             assert _done(engine) >= before + 2
         service.send_signal(signal.SIGINT)
-        _, said = service.communicate(timeout=120)
-        assert "Traceback" not in said
-    finally:
-        if service.poll() is None:
-            service.kill()
-            service.communicate()
+        service.wait(120)
+    assert "Traceback" not in errors.read_text()
 
 
 def _done(engine: Engine) -> int:

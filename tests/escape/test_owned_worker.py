@@ -205,7 +205,7 @@ def test_half_a_frame_and_then_nothing(code: str) -> None:
     assert more == 0
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", range(2))
 def test_fuzzed_frames_out_of_a_real_worker(seed: int) -> None:
     wire, _ = stream(random.Random(f"owned/{seed}"))
     body = wire[5:]  # the worker has sent ARMED itself

@@ -126,8 +126,8 @@ def test_a_script_ends_the_same_from_its_image() -> None:
 
 
 async def test_modules_that_see_nothing_of_an_attempt_are_evaluated_once() -> None:
-    work = "let n = 0; while (n < 8e6) n++;\nexport default () => n"  # more CPU time than attempts have
-    seen = "let n = 0; while (n < 8e6) n++;\nMath.random();\nexport default () => n"
+    work = "let n = 0; while (n < 3e6) n++;\nexport default () => n"  # more CPU time than attempts have
+    seen = "let n = 0; while (n < 3e6) n++;\nMath.random();\nexport default () => n"
     long = "let n = 0; while (n < 4e8) n++;\nexport default () => n"  # less than attempts have, more than images
     crm = Bundle({"main.js": work}, '{"functions": ["crm.score"]}')
     ample = replace(LIMITS, cpu_ms=20_000)

@@ -64,7 +64,7 @@ def test_whole_code_is_taken() -> None:
 
 
 def test_endless_code_stops_at_the_bound_and_the_parent_does_not_grow(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(compiler, "MAX_CODE_BYTES", 16 * MIB)
+    monkeypatch.setattr(compiler, "MAX_CODE_BYTES", 8 * MIB)
     after = []
     for _ in range(3):  # the first one's memory may stay with the allocator
         found = compile_by("while True: send(1 << 20)")

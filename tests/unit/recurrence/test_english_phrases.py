@@ -41,9 +41,10 @@ def refusal(phrase: str) -> RuleInvalid | None:
 
 def wrong(phrase: str, expected: Iterator[datetime]) -> str | None:
     """Describe what is wrong with the slots of a phrase, or with those of its sentence."""
-    if error := refusal(phrase):
+    try:
+        rule = started(phrase)
+    except RuleInvalid as error:
         return f"{phrase!r} is refused: {error.what}"
-    rule = started(phrase)
     found = slots(rule)
     if found != [slot for slot in islice(expected, _COMPARED) if slot < _END]:
         return f"{phrase!r} means: {rule.text()}"

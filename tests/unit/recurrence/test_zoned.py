@@ -245,7 +245,7 @@ def test_a_rule_of_skipped_times_only_never_fires_and_says_why() -> None:
     text = "DTSTART:20000101T000000\nRRULE:FREQ=YEARLY;BYMONTH=3;BYDAY=-1SU;BYHOUR=2;BYMINUTE=30"
     rule = parse(text, tz="Europe/Berlin", dst=DstPolicy(gap=Gap.SKIP))
     assert rule.never_reason() == "every local time that the rule names is skipped by DST in Europe/Berlin"
-    for year in range(2026, 2126):
+    for year in range(2026, 2126, 10):
         begin = datetime(year, 1, 1, tzinfo=UTC)
         searched = rule.next_after(begin)
         assert isinstance(searched, SearchedTo)
