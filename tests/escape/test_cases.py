@@ -17,7 +17,7 @@ from lodger.escape.judge import Finding
 from lodger.escape.runner import Suite
 
 #: Sampling interval among the cases of one class, wall and runtime; larger for classes that run until a time limit.
-EVERY, EVERY_SLOW = 15, 40
+EVERY, EVERY_SLOW = 25, 80
 SLOW = {1, 15, 16, 17, 18, 20, 23, 25}
 CASES = {case.id: case for case in all_cases()}
 WHOLE = os.environ.get("LODGER_ESCAPE") == "whole"

@@ -13,9 +13,11 @@ from lodger.sandbox.errors import SandboxError
 from lodger.sandbox.runtimes.js import artefact
 from lodger.sandbox.runtimes.settings import native_settings
 
+#: A method of the library's own calls the built-in that it replaces: an inner call goes to that.
 _LIVE_UNCURRY = (
-    "const uncurry = (method) => function (self, ...rest) {"
-    ' return typeof self[method.name] === "function" ? self[method.name](...rest) : Reflect.apply(method, self, rest); };'
+    "const uncurry = (method) => { let within = false; return function (self, ...rest) {"
+    ' if (within || typeof self[method.name] !== "function") return Reflect.apply(method, self, rest);'
+    " within = true; try { return self[method.name](...rest); } finally { within = false; } }; };"
 )
 #: The library's own JSON.parse calls parse again, so the inner call goes to the built-in.
 _LIVE_JSON = (
