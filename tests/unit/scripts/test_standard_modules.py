@@ -31,6 +31,12 @@ CASES: dict[str, Any] = {
     """stringify([{ a: 1, b: 'x"y' }, { a: null, b: " z" }])""": 'a,b\r\n1,"x""y"\r\n," z"\r\n',
     """stringify([{ a: 1 }, { b: 2 }])""": "a,b\r\n1,\r\n,2\r\n",
     """stringify([["=1+1", -1, new Date(0)]], { formulas: "text" })""": '"\'=1+1",-1,1970-01-01T00:00:00.000Z\r\n',
+    """stringify([["=1+1\\nx", "＝1", "\\n-1", "a=1"]], { formulas: "text" })""": '"\'=1+1\nx","\'＝1","\'\n-1",a=1\r\n',
+    """error(() => stringify([["=1"]], { formulas: "texts" }))""": 'TypeError: csv.stringify: formulas must be "keep" or "text"',
+    """[new Map(), {}, () => 1].map((cell) => error(() => stringify([{ cell }])).slice(0, 24))""": ["TypeError: csv.stringify"] * 3,
+    """["x", [1], [[1], {}], {}].map((rows) => error(() => stringify(rows)).slice(0, 24))""": ["TypeError: csv.stringify"] * 4,
+    """error(() => parse("__proto__\\n1", { header: true }))""": "SyntaxError: csv.parse: no column may have the name __proto__",
+    """error(() => parse("a", { separator: '"' })).slice(0, 20)""": "TypeError: csv.parse",
     """stringify([{ n: decimal("1.50"), n2: new Date(0) }]).split(",").length""": 3,
     # decimal
     """text(decimal("0.1").plus("0.2"))""": '"0.3"',
