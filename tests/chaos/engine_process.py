@@ -1,7 +1,7 @@
 """One real engine process: ``python engine_process.py PATH NAME MODE``; prints its events to stdout, ends on SIGTERM.
 
-MODE ``work`` answers every claim, ``mortal``, ``punctual``, ``race`` and ``even`` too with other settings (:data:`OTHERWISE`); ``hang``
-never answers; ``hold`` holds its claims until SIGUSR1 and prints how it lost them. Every applied journal writes a row to
+MODE ``work`` answers every claim, ``mortal``, ``punctual``, ``race`` and ``even`` too with other settings (:data:`OTHERWISE`);
+``hold`` holds its claims until SIGUSR1 and prints how it lost them. Every applied journal writes a row to
 ``effects_seen``, which has no unique key, so that a repeated effect is visible.
 """
 
@@ -39,7 +39,6 @@ OTHERWISE: dict[str, dict[str, float]] = {
     "race": {"lease_s": 60.0, "drain_s": 60.0, "missed_after_s": 600.0},
     # Long enough to keep the lease on a busy machine, short enough to wait for its end.
     "keep": {"lease_s": 3.0},
-    "hang": {"lease_s": 4.0},
     "relief": {"lease_s": 12.0},
     # An action fails after three lost leases: only a killed process may lose its own.
     "mortal": {"lease_s": 6.0},
@@ -64,9 +63,6 @@ class Worker:
         pass
 
     async def execute(self, claim: Claim) -> Finished:
-        if self.mode == "hang":
-            tell(f"hanging {claim.action_id}")
-            await asyncio.get_running_loop().create_future()
         if self.mode == "hold" or (self.mode == "keep" and claim.schedule_id is None):
             self.let_go.clear()
             tell(f"holding {claim.action_id}")

@@ -1,14 +1,12 @@
 """Real engine processes on one ledger: racing, killed in the middle, started again."""
 
 import random
-import signal
 
 import pytest
 from tests.chaos import processes
 from tests.chaos.processes import Start, add_ready_actions, check_done_once, counts, states, until
 
 from lodger.engine.sync import Engine
-from lodger.sandbox.outcome import Outcome
 
 engine, start = processes.engine, processes.start
 
@@ -26,22 +24,6 @@ def test_two_processes_race_over_many_actions_and_complete_each_exactly_once(eng
         if len(shares) == 2:
             break
     assert set(shares) == {"one", "two"}, "only one of them worked: that was no race"
-
-
-def test_a_process_killed_in_the_middle_of_an_attempt_the_slot_runs_again_after_the_lease(
-    engine: Engine, start: Start
-) -> None:
-    asked = engine.run_in("acme", "job", 0)
-    hanging = start("hangs", "hang")
-    assert hanging.stdout.readline().split() == ["hanging", asked.id]
-    hanging.send_signal(signal.SIGKILL)
-    hanging.wait()
-    assert states(engine) == {"running": 1}
-    start("rescues", "mortal")
-    until(lambda: states(engine) == {"done": 1}, 30)
-    outcomes = [attempt.outcome for attempt in engine.actions.attempts(None, asked.id)]
-    assert outcomes == [Outcome.WORKER_LOST, Outcome.OK]
-    check_done_once(engine, 1)
 
 
 @pytest.mark.slow

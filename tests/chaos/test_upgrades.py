@@ -5,7 +5,6 @@ The release before is this tree, the release after is this tree with one more mi
 """
 
 import json
-import signal
 import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -17,15 +16,17 @@ from typing import Any
 import pytest
 from sqlalchemy import Engine as Pool
 from sqlalchemy import text
-from tests.chaos import child_processes
+from tests.chaos import child_processes, processes
+from tests.chaos.child_processes import Child
 from tests.chaos.engine_process import SETTINGS
-from tests.chaos.processes import furnish, until
+from tests.chaos.processes import Start, furnish, until
 from tests.databases.next_release import REVISION, ROOT, environment, lodger, lodger_commands, next_release
 
 from lodger.engine.core.clock import from_us
 from lodger.engine.store.drivers import addresses
 from lodger.engine.sync import Engine
 
+start = processes.start
 #: What of the tenant's definitions counts as storage.
 COUNTED = {
     "lodger_script_versions": ("modules", "fields", "why"),
@@ -63,60 +64,53 @@ def ledger(url: str) -> Iterator[Ledger]:
 
 
 @contextmanager
-def nodes(tree: Path, url: str, *names: str) -> Iterator[list["subprocess.Popen[str]"]]:
-    begun = [
-        subprocess.Popen(
-            child_processes.python("-m", "tests.chaos.engine_process", url, name, "race"),
-            stdout=subprocess.PIPE,
-            text=True,
-            cwd=tree,
-            env=environment(tree),
-        )
-        for name in names
-    ]
+def process(tree: Path, *arguments: str) -> Iterator["subprocess.Popen[str]"]:
+    """A process of another tree, which has to import it; one of this tree is a :class:`Child`."""
+    begun = subprocess.Popen(
+        child_processes.python(*arguments),
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        text=True,
+        cwd=tree,
+        env=environment(tree),
+    )
     try:
-        for each in begun:
-            assert each.stdout is not None
-            assert each.stdout.readline().strip() == "up"
         yield begun
     finally:
-        for each in begun:
-            each.kill()
-            each.communicate()
+        begun.kill()
+        begun.communicate()
 
 
-def stop(processes: list["subprocess.Popen[str]"]) -> None:
-    for each in processes:
-        each.terminate()
-    assert [each.wait(400) for each in processes] == [0] * len(processes)
+def stop(node: "subprocess.Popen[str] | Child") -> None:
+    node.terminate()
+    assert node.wait(400) == 0
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", ["postgresql"], indirect=True)  # on SQLite a node of each release runs below
 def test_nodes_of_two_releases_work_together_while_the_ledger_is_upgraded(
-    url: str, ledger: Ledger, tmp_path: Path
+    url: str, ledger: Ledger, start: Start, tmp_path: Path
 ) -> None:
-    older, newer = ROOT, next_release(tmp_path / "newer")
+    newer = next_release(tmp_path / "newer")
     with Engine.open(url, settings=SETTINGS) as engine:
         furnish(engine)
-    with nodes(older, url, "old") as old:
+        old = start("old", "race")
         # Once a node is up: slots before it would be missed, on a slow machine.
-        with Engine.open(url, settings=SETTINGS) as engine:
-            engine.scripts.put("acme", "job", "export default () => 2", shadow=500)
-            for number in range(4):
-                engine.schedules.create("acme", f"s{number}", script="job", rules="every 1s", overlap="allow")
+        engine.scripts.put("acme", "job", "export default () => 2", shadow=500)
+        for number in range(4):
+            engine.schedules.create("acme", f"s{number}", script="job", rules="every 1s", overlap="allow")
+    ledger.more()
+    upgraded = lodger(newer, "db", "upgrade", "--without-backup", "--db", url)
+    assert upgraded["code"] == 0, upgraded
+    assert upgraded["applied"], upgraded
+    with process(newer, "-m", "tests.chaos.engine_process", url, "new", "race") as new:
+        ledger.rows("DELETE FROM effects_seen")
+        until(lambda: ledger.rows("SELECT count(DISTINCT name) FROM effects_seen") == [(2,)], 60)
+        stop(old)
         ledger.more()
-        upgraded = lodger(newer, "db", "upgrade", "--without-backup", "--db", url)
-        assert upgraded["code"] == 0, upgraded
-        assert upgraded["applied"], upgraded
-        with nodes(newer, url, "new") as new:
-            ledger.rows("DELETE FROM effects_seen")
-            until(lambda: ledger.rows("SELECT count(DISTINCT name) FROM effects_seen") == [(2,)], 60)
-            stop(old)
-            ledger.more()
-            ledger.rows("UPDATE lodger_schedule_clock SET state = 'paused', next_at = NULL")
-            until(lambda: ledger.rows("SELECT DISTINCT state FROM lodger_actions") == [("done",)], 60)
-            stop(new)
+        ledger.rows("UPDATE lodger_schedule_clock SET state = 'paused', next_at = NULL")
+        until(lambda: ledger.rows("SELECT DISTINCT state FROM lodger_actions") == [("done",)], 60)
+        stop(new)
     assert ledger.rows("SELECT DISTINCT outcome FROM lodger_attempts") == [("ok",)]
     assert ledger.rows("SELECT DISTINCT attempt FROM lodger_actions") == [(1,)]
     assert ledger.rows("SELECT id FROM effects_seen GROUP BY id, step HAVING count(*) > 1") == []
@@ -136,7 +130,7 @@ def test_nodes_of_two_releases_work_together_while_the_ledger_is_upgraded(
     assert (checked["verdict"], checked["damages"], checked["broken"]) == ("current", [], [])
 
 
-def waits(node: "subprocess.Popen[str]", code: str) -> None:
+def waits(node: "subprocess.Popen[str] | Child", code: str) -> None:
     """Check that a node says why it waits, again and again."""
     assert node.stdout is not None
     for _ in range(2):
@@ -144,35 +138,28 @@ def waits(node: "subprocess.Popen[str]", code: str) -> None:
         assert (line["kind"], line["code"], line["left_s"]) == ("waiting", code, None)
 
 
-@contextmanager
-def up(tree: Path, url: str, name: str) -> Iterator["subprocess.Popen[str]"]:
-    node = subprocess.Popen(
-        child_processes.python("-m", "lodger.engine.cli", "up", "--role", "node", "--name", name, "--db", url, "--json"),
-        stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True, cwd=tree, env=environment(tree),
-    )  # fmt: skip
-    try:
-        yield node
-    finally:
-        node.send_signal(signal.SIGTERM)
-        node.communicate(timeout=400)
-
-
 @pytest.mark.parametrize("kind", ["sqlite"], indirect=True)
 def test_what_running_nodes_need_is_not_taken_away_and_a_node_on_another_schema_waits(
-    url: str, ledger: Ledger, tmp_path: Path
+    url: str, ledger: Ledger, start: Start, tmp_path: Path
 ) -> None:
     newer = next_release(tmp_path / "newer", compatible_with=REVISION)
     with Engine.open(url, settings=SETTINGS) as engine:
         furnish(engine)
-    with up(newer, url, "new") as early:
+    up = ("up", "--role", "node", "--db", url, "--json", "--name")
+    with process(newer, "-m", "lodger.engine.cli", *up, "new") as early:
         waits(early, "database_behind")
-        with nodes(ROOT, url, "living") as living:
-            refused = lodger(newer, "db", "upgrade", "--without-backup", "--db", url)
-            assert (refused["code"], refused["error"]["code"]) == (1, "database_in_use"), refused
-            assert "living" in refused["error"]["message"]
-            stop(living)
+        living = start("living", "race")
+        refused = lodger(newer, "db", "upgrade", "--without-backup", "--db", url)
+        assert (refused["code"], refused["error"]["code"]) == (1, "database_in_use"), refused
+        assert "living" in refused["error"]["message"]
+        stop(living)
         assert len(lodger(newer, "db", "upgrade", "--without-backup", "--db", url)["applied"]) == 1
         until(lambda: ledger.rows("SELECT count(*) FROM lodger_nodes WHERE name = 'new'") == [(1,)], 60)
-    with up(ROOT, url, "old") as late:
+        early.terminate()
+        early.communicate(timeout=400)
+    late = Child("lodger.engine.cli", *up, "old", env=environment(ROOT))
+    try:
         waits(late, "database_newer")
+    finally:
+        late.remove()
     assert ledger.rows("SELECT count(*) FROM lodger_nodes WHERE name = 'old'") == [(0,)]
