@@ -54,7 +54,8 @@ def usage(command: Any) -> str:
         else:
             several = getattr(each, "multiple", False)
             value = "" if getattr(each, "is_flag", False) else f" {each.metavar or each.opts[0].strip('-').upper()}"
-            words.append(f"[{each.opts[0]}{value}{' …' if several else ''}]")
+            word = f"{each.opts[0]}{value}{' …' if several else ''}"
+            words.append(word if each.required else f"[{word}]")
     return " ".join(words)
 
 
