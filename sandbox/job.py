@@ -10,6 +10,9 @@ from lodger.sandbox.outcome import Outcome
 if TYPE_CHECKING:
     from asyncio import Future
 
+#: Last whole year of a script's clock, which counts nanoseconds since 1970 in 64 bits.
+LAST_YEAR = 2553
+
 
 @dataclass(frozen=True, slots=True)
 class Bundle:

@@ -3,7 +3,7 @@
 import re
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, select
+from sqlalchemy import ColumnElement, Connection, String, cast, select
 
 from lodger.engine.core.errors import InputError
 from lodger.engine.core.ids import is_id
@@ -13,6 +13,7 @@ from lodger.engine.store.schema import scheduling as tables
 MIN_CHARACTERS = {"action": 4, "schedule": 8}
 #: Number of the newest ids that are compared by their ends, for which there is no index.
 NEWEST = 10_000
+_LEAST = "00000000-0000-0000-0000-000000000000"
 _PART = re.compile(r"[0-9a-f]+(-[0-9a-f]+)*", re.ASCII)
 
 
@@ -54,10 +55,13 @@ def _complete(
     of_tenant = tenant == tenant_id if tenant_id is not None else tenant.in_(select(tables.tenants.c.id))
     every = select(ids.label("id")).where(of_tenant)
     newest = every.order_by(ids.desc()).limit(NEWEST).subquery()
-    # "g" follows every hexadecimal digit and the hyphen.
-    begins = connection.scalars(every.where(ids >= part, ids < part + "g").limit(4))
-    ends = connection.scalars(select(newest.c.id).where(newest.c.id.like(f"%{part}")).limit(4))
-    found = sorted({*begins, *ends})
+    ends = connection.scalars(select(newest.c.id).where(cast(newest.c.id, String).like(f"%{part}")).limit(4))
+    found = {*ends}
+    # Whole ids are compared, because PostgreSQL compares them with nothing else.
+    least, greatest = (part + rest[len(part) :] for rest in (_LEAST, _LEAST.replace("0", "f")))
+    if is_id(least):
+        found |= {*connection.scalars(every.where(ids >= least, ids <= greatest).limit(4))}
     if len(found) > 1:
-        raise InputError(f"{kind}_ambiguous", given=given, found=[*found[:3], *(["…"] if len(found) > 3 else [])])
-    return found[0] if found else given
+        several = sorted(found)
+        raise InputError(f"{kind}_ambiguous", given=given, found=[*several[:3], *(["…"] if len(found) > 3 else [])])
+    return found.pop() if found else given

@@ -324,6 +324,23 @@ def test_a_preview_without_slots_says_why(tmp_path: Path) -> None:
         assert said in ask("schedule", "preview", *rule).out
 
 
+def test_a_script_sees_the_years_that_its_clock_has(tmp_path: Path) -> None:
+    (tmp_path / "year.js").write_text("export default ({ now }) => String(now);")
+    (tmp_path / "schedules.toml").write_text('[schedules.d]\nscript = "year"\nrules = "every day at 9:00"\n')
+    ask = Asking("--db", str(tmp_path / "l.db"))
+    ask.json("tenant", "create", "acme", "--tz", "Asia/Tokyo")
+    ask.json("script", "put", "acme", "year", str(tmp_path / "year.js"))
+    for now in ("1970-01-01T00:00:00Z", "2553-12-31T23:59:59Z"):
+        assert ask.json("script", "dry-run", "acme", "year", "--now", now)["result"] == now
+    for now in ("2554-01-01T00:00:00Z", "9999-12-31T23:59:59Z"):
+        assert (
+            ask("script", "dry-run", "acme", "year", "--now", now, "--json").json["error"]["code"]
+            == "instant_out_of_range"
+        )
+    said = inside("dev", str(tmp_path), "--start", "2554-01-01T00:00:00Z", "--steps", "1", "--json")
+    assert (said.code, said.json["error"]["code"]) == (2, "instant_unreadable")
+
+
 def test_instants_and_lengths_of_time(tmp_path: Path) -> None:
     ask = Asking("--db", str(tmp_path / "l.db"))
     ask.json("tenant", "create", "acme")

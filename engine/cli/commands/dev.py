@@ -20,6 +20,7 @@ from lodger.engine.core.errors import Usage
 from lodger.engine.core.plain_text import visible
 from lodger.engine.output import inputs
 from lodger.engine.output.result_output import is_for_program, say, write_result
+from lodger.sandbox.job import LAST_YEAR
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -61,7 +62,7 @@ LOOK_S, FILES_S = 0.1, 0.5
 #: Seconds after which the keys are looked at while many slots are due.
 PATIENCE_S = 0.5
 #: First and last year in which a session begins.
-MIN_YEAR, MAX_YEAR = 1971, 9900
+MIN_YEAR, MAX_YEAR = 1971, LAST_YEAR
 #: Maximum number of steps of one command, and of schedules that are shown.
 MAX_STEPS, SHOWN = 100_000, 9
 

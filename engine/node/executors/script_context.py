@@ -1,18 +1,16 @@
 """The context JSON of a bundle, which a script gets before it starts."""
 
-from datetime import timedelta
 from functools import lru_cache
 from typing import Any
 
 from lodger.engine.core import strict_json
 from lodger.engine.core.access.grants import Grants
-from lodger.engine.core.clock import EPOCH, from_us
+from lodger.engine.core.clock import from_us
 from lodger.engine.core.execution import Claim
 from lodger.engine.data.sets.datasets import Datasets
 from lodger.engine.recurrence.calendar.zones import python_zone, zone, zone_names
 
-_MONTH_US = 30 * 86_400_000_000
-_BACK, _AHEAD = timedelta(days=3 * 365), timedelta(days=5 * 365)
+_MONTH_S, _BACK_S, _AHEAD_S = (days * 86_400 for days in (30, 3 * 365, 5 * 365))
 
 
 def context_json(claim: Claim, datasets: Datasets, now_us: int) -> str:
@@ -38,7 +36,7 @@ def context_json(claim: Claim, datasets: Datasets, now_us: int) -> str:
         "lastRun": _last_run(claim),
         "input": claim.params,
     }
-    shared = _shared(claim.grants, datasets.pinned(), claim.tz, now_us // _MONTH_US)
+    shared = _shared(claim.grants, datasets.pinned(), claim.tz, now_us // (_MONTH_S * 1_000_000))
     return f'{{"action":{strict_json.dump(about)},"now_us":{now_us},{shared}'
 
 
@@ -74,8 +72,8 @@ def offsets(tz: str, month: int) -> tuple[tuple[int, int], ...]:
         month: now in spans of 30 days since 1970: the answer is worked out once for each.
     """
     there = zone(_known(tz))
-    now = from_us(month * _MONTH_US)
-    start, end = ((moment - EPOCH) // timedelta(seconds=1) for moment in (now - _BACK, now + _AHEAD))
+    now_s = month * _MONTH_S  # no datetime: the last month of the year 9999 has none that lies years ahead
+    start, end = now_s - _BACK_S, now_s + _AHEAD_S
     here = there.segment(start)
     found = [(start * 1_000_000, here.offset)]
     while here.end <= end:

@@ -5,7 +5,7 @@ import json
 import threading
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
-from datetime import datetime
+from datetime import UTC, datetime
 from functools import partial
 from itertools import islice
 from typing import TYPE_CHECKING, Any
@@ -41,7 +41,7 @@ from lodger.engine.store.tenants import tenants
 from lodger.engine.store.tenants.grants import encode
 from lodger.engine.store.usage import trials
 from lodger.sandbox.errors import SandboxError
-from lodger.sandbox.job import ScriptError
+from lodger.sandbox.job import LAST_YEAR, ScriptError
 from lodger.sandbox.source_names import unknown_names
 
 if TYPE_CHECKING:
@@ -302,8 +302,8 @@ class Scripts(Noun[M]):
 
         pretended = aware(now)
         pretended_us = None if pretended is None else to_us(pretended)
-        if pretended_us is not None and pretended_us < 0:
-            raise InputError("instant_out_of_range")
+        if pretended_us is not None and not 0 <= pretended_us < to_us(datetime(LAST_YEAR + 1, 1, 1, tzinfo=UTC)):
+            raise InputError("instant_out_of_range.script", last=LAST_YEAR)
         if fetches and offline:
             raise InputError("offline_fetches")
         context = self.context
