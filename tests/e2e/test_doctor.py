@@ -14,7 +14,7 @@ from lodger.sandbox.doctor import WALLS
 @pytest.fixture(scope="module")
 def judged() -> Said:
     """The doctor's answer on this host."""
-    return lodger("doctor", "--json")
+    return inside("doctor", "--json")
 
 
 def test_every_wall_is_judged_and_what_is_missing_has_a_remedy(judged: Said) -> None:
@@ -28,7 +28,7 @@ def test_every_wall_is_judged_and_what_is_missing_has_a_remedy(judged: Said) -> 
         body["versions"]
     )
     assert body["cache"]["folder"]
-    walls = lodger("exec", "-", "--json", stdin="return 1;").json["walls"]
+    walls = inside("exec", "-", "--json", stdin="return 1;").json["walls"]
     standing = {each["wall"] for each in body["walls"] if each["state"] == "active"}
     assert {wall for wall, stands in walls.items() if stands} <= standing, "a run reports what stands"
 
@@ -42,28 +42,28 @@ def test_the_minimum_is_the_operators(judged: Said, tmp_path: Path) -> None:
     body = judged.json
     active = body["layers"]
     assert (body["profile"], body["minimum"]) == ("untrusted", 4)
-    said = lodger("doctor", LODGER_WALLS_MINIMUM=str(active))
+    said = inside("doctor", LODGER_WALLS_MINIMUM=str(active))
     assert said.code == 0
     assert "seccomp" in said.out
     assert "run untrusted code" in said.out
     if active == 6:
         pytest.skip("NOT TESTED on a host without walls: every wall is active here, no minimum is above that")
     more = {"LODGER_WALLS_MINIMUM": str(active + 1)}
-    said = lodger("doctor", "--json", **more)
+    said = inside("doctor", "--json", **more)
     assert (said.code, said.json["ok"], said.json["problem"]["code"]) == (1, False, "too_few_walls")
     assert said.json["problem"]["fix"]
-    refused = lodger("exec", "-", "--json", stdin="return 1;", **more)
+    refused = inside("exec", "-", "--json", stdin="return 1;", **more)
     assert (refused.code, refused.json["error"]["code"]) == (1, "too_few_walls")
     assert "walls are active" in lodger("up", "--port", "0", "--db", tmp_path / "ledger.db", **more).err
-    assert lodger("exec", "-", stdin="return 1;", LODGER_PROFILE="trusted", **more).code == 0
-    trusted = lodger("doctor", LODGER_PROFILE="trusted", **more)
+    assert inside("exec", "-", stdin="return 1;", LODGER_PROFILE="trusted", **more).code == 0
+    trusted = inside("doctor", LODGER_PROFILE="trusted", **more)
     assert trusted.code == 0
     assert "(profile trusted" in trusted.out
 
 
 def test_a_folder_for_groups_that_is_none_is_told() -> None:
     (found,) = (
-        each for each in lodger("doctor", "--json", LODGER_CGROUP="/nowhere").json["walls"] if each["wall"] == "cgroup"
+        each for each in inside("doctor", "--json", LODGER_CGROUP="/nowhere").json["walls"] if each["wall"] == "cgroup"
     )
     assert found["state"] == "missing"
     assert "/nowhere" in found["why"]

@@ -5,7 +5,6 @@ from pathlib import Path
 
 import pytest
 from tests.e2e.command import Said, inside
-from tests.e2e.ready import lodger
 from tests.egress.peer import Peer, thread_of_peers
 from tests.escape.commands import HELLO, LOOP, command
 
@@ -28,7 +27,7 @@ def script(tmp_path: Path) -> Path:
 
 def test_a_run_shows_result_logs_effects_usage_and_walls(script: Path) -> None:
     script.write_text(GOOD)
-    said = lodger("exec", script, "--input", '{"name": "Kim"}', "--json")
+    said = inside("exec", script, "--input", '{"name": "Kim"}', "--json")
     body = said.json
     assert said.code == 0
     assert (body["outcome"], body["error"]) == ("ok", None)
@@ -42,7 +41,7 @@ def test_a_run_shows_result_logs_effects_usage_and_walls(script: Path) -> None:
 
 def test_people_see_a_diff(script: Path) -> None:
     script.write_text(GOOD)
-    said = lodger("exec", script, "--input", '{"name": "Kim"}')
+    said = inside("exec", script, "--input", '{"name": "Kim"}')
     for wanted in ("ok  (", '"all": 1', "+ carts", "~ carts", "@ mail to kim@example.com: Hello", "~ kv last"):
         assert wanted in said.out, wanted
 
@@ -163,7 +162,7 @@ def test_requests_that_change_something_are_sent_only_when_told(script: Path) ->
         given = ("exec", script, "--json", "--grant", f"fetch:http://127.0.0.1:{peer.port}")
         reach = {"LODGER_EGRESS_NETWORKS": "127.0.0.0/8", "LODGER_EGRESS_PORTS": str(peer.port)}
         for more, lines in (((), []), (("--allow-fetch",), ["POST /x HTTP/1.1"])):
-            said = lodger(*given, *more, **reach)
+            said = inside(*given, *more, **reach)
             assert said.json["outcome"] == "ok"
             assert [each["sent"] for each in said.json["effects"]] == [bool(lines)]
             assert [asked.line for asked in peer.asked] == lines
@@ -176,14 +175,14 @@ def module(tmp_path: Path) -> Path:
 
 def test_a_module_is_known_by_its_first_bytes(module: Path) -> None:
     module.write_bytes(HELLO)
-    said = lodger("exec", module, "--input", '{"name": "Kim"}', "--json")
+    said = inside("exec", module, "--input", '{"name": "Kim"}', "--json")
     assert said.code == 0
     body = said.json
     assert (body["outcome"], body["result"], body["error"]) == ("ok", {"name": "Kim"}, None)
     assert body["logs"] == [{"level": "info", "text": "hello"}, {"level": "info", "text": "world"}]
     assert body["effects"] == []
     assert body["walls"]["seccomp"] is True
-    assert lodger("exec", "-", "--json", stdin=HELLO).json["result"] is None, "standard input, too"
+    assert inside("exec", "-", "--json", stdin=HELLO).json["result"] is None, "standard input, too"
 
 
 def test_what_a_run_of_a_module_ends_with_is_told(module: Path) -> None:

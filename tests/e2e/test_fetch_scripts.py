@@ -110,42 +110,6 @@ def test_requests_of_every_shape(peer: Peer, runtime: str) -> None:
     assert out["all"] == [f"GET /echo?{number} HTTP/1.1" for number in (1, 2, 3, 4)]
 
 
-MESSAGES = """
-const code = (f) => { try { f(); return "fine" } catch (e) { return e.name } };
-const h = new Headers([["B", "2"], ["a", " 1 "], ["Set-Cookie", "x"], ["set-cookie", "y"], ["b", "3"]]);
-h.set("c", "4"); h.append("C", "5"); h.delete("A");
-const seen = [...h].map((pair) => pair.join("=")), keys = [...h.keys()], each = [];
-h.forEach((value, name) => each.push(name));
-const r = Response.json({ a: 1 }, { status: 201, headers: { x: "y" } });
-return {
-  seen, keys, each, cookies: h.getSetCookie(), has: [h.has("B"), h.get("nothing"), new Headers(h).get("c")],
-  bad: [{ "a b": "c" }, { a: "b\\nc" }, { a: "ā" }, [["a"]]].map((init) => code(() => new Headers(init))),
-  json: [r.status, r.headers.get("content-type"), r.headers.get("x"), await r.clone().json(), await r.text()],
-  made: [await new Response("ä").text(), (await new Response(new Uint8Array([226, 130, 172])).text()), new Response(null).status],
-  refused: [code(() => new Response("x", { status: 204 })), code(() => new Response("", { status: 99 })),
-    ...[["@@", { body: "x" }], ["no url"], ["http://a:b@c.example/"], ["@@", { method: "TRACE" }]]
-      .map((given) => code(() => new Request(...given)))],
-  kinds: [Object.prototype.toString.call(h), String(r), typeof fetch, fetch.length],
-};
-"""
-
-
-@pytest.mark.parametrize("runtime", ["quickjs", "quickjs-native"])
-def test_messages_need_no_grant(peer: Peer, runtime: str) -> None:
-    assert result(run(peer, MESSAGES, runtime=runtime, grants=("kv",))) == {
-        "seen": ["b=2, 3", "c=4, 5", "set-cookie=x", "set-cookie=y"],
-        "keys": ["b", "c", "set-cookie", "set-cookie"],
-        "each": ["b", "c", "set-cookie", "set-cookie"],
-        "cookies": ["x", "y"],
-        "has": [True, None, "4, 5"],
-        "bad": ["TypeError"] * 4,
-        "json": [201, "application/json", "y", {"a": 1}, '{"a":1}'],
-        "made": ["ä", "€", 200],
-        "refused": ["TypeError", "RangeError", "TypeError", "TypeError", "TypeError", "TypeError"],
-        "kinds": ["[object Headers]", "[object Response]", "function", 2],
-    }
-
-
 def test_an_answer_and_a_request_are_readable_in_a_log_line(peer: Peer) -> None:
     ended = run(peer, "console.log(new Response('', { status: 404 })); console.log(new Request('@@/'))", grants=("kv",))
     response, request = (line.text for line in ended.logs)

@@ -5,7 +5,6 @@ import os
 import sqlite3
 import subprocess
 import sys
-from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 
@@ -21,19 +20,18 @@ RULE = "FREQ=DAILY;BYHOUR=9;BYMINUTE=0;BYSECOND=0"
 
 
 class Ledger:
-    """A place and how commands are given: in a process of their own, or in this one where there are many."""
+    """A place, and commands on it."""
 
-    def __init__(self, place: Path, how: Callable[..., Said] = lodger) -> None:
+    def __init__(self, place: Path) -> None:
         self.place = place
-        self.how = how
 
     def __call__(self, *arguments: str | Path) -> Said:
-        return self.how(*arguments, "--db", self.place, "--json")
+        return inside(*arguments, "--db", self.place, "--json")
 
 
 @pytest.fixture(scope="module")
 def ledger(tmp_path_factory: pytest.TempPathFactory) -> Ledger:
-    made = Ledger(tmp_path_factory.mktemp("nouns") / "ledger.db", inside)
+    made = Ledger(tmp_path_factory.mktemp("nouns") / "ledger.db")
     script = made.place.parent / "hello.js"
     script.write_text("export default () => 'hello';")
     assert made("tenant", "create", "acme").code == 0
@@ -91,7 +89,7 @@ def test_a_file_that_is_no_database(tmp_path: Path) -> None:
     place = tmp_path / "notes.txt"
     place.write_text("not a database at all, but long enough to be read as a header of one" * 20)
     for verb in (("tenant", "list"), ("db", "check"), ("db", "upgrade")):
-        said = Ledger(place)(*verb)
+        said = inside(*verb, "--db", place, "--json")
         assert (said.code, said.json["error"]["code"]) == (1, "not_a_database")
         assert said.json["error"]["fix"]
     assert place.read_text().startswith("not a database at all")
@@ -102,7 +100,7 @@ def test_a_file_that_is_no_database(tmp_path: Path) -> None:
     [("/nowhere/ledger.db", "database_unreadable"), ("mysql://x/y", "database_url"), (":memory:", "database_url")],
 )
 def test_a_place_that_can_hold_no_ledger(place: str, code: str) -> None:
-    said = lodger("tenant", "create", "acme", "--db", place, "--json")
+    said = inside("tenant", "create", "acme", "--db", place, "--json")
     assert (said.code, said.json["error"]["code"]) == (1, code)
 
 
@@ -113,7 +111,7 @@ def test_an_address_that_names_no_ledger_is_told_to_a_command_that_reads(place: 
 
 
 def test_check_changes_nothing_and_upgrade_is_done_once(tmp_path: Path) -> None:
-    ledger = Ledger(tmp_path / "ledger.db", inside)
+    ledger = Ledger(tmp_path / "ledger.db")
     EMPTY.add(str(ledger.place))
     absent = ledger("db", "check")
     assert (absent.code, absent.json["verdict"]) == (1, "absent")
@@ -128,12 +126,12 @@ VALUE = "sk_live_4eC39HqLyjWDarjtT1zdp7dc"
 
 def test_without_keys_it_says_how_to_get_them(tmp_path: Path) -> None:
     ledger = str(tmp_path / "l.db")
-    lodger("tenant", "create", "acme", "--db", ledger)
-    refused = lodger("secret", "put", "acme", "KEY", "--db", ledger, stdin=VALUE)
+    inside("tenant", "create", "acme", "--db", ledger)
+    refused = inside("secret", "put", "acme", "KEY", "--db", ledger, stdin=VALUE)
     assert refused.code == 1
     assert "lodger secret keygen" in refused.err
     assert VALUE not in refused.err
-    empty = lodger("secret", "put", "acme", "KEY", "--db", ledger, "--json", stdin="")
+    empty = inside("secret", "put", "acme", "KEY", "--db", ledger, "--json", stdin="")
     assert empty.json["error"]["code"] == "secret_value_invalid"
 
 

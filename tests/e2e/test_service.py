@@ -43,11 +43,15 @@ def of_api(folder: Path) -> list[int]:
     return found
 
 
-def test_both_roles_from_the_first_token_to_a_run_and_an_api_that_dies_comes_back(tmp_path: Path) -> None:
-    with up(tmp_path, LODGER_MIN_INTERVAL_S="1") as service:
-        token = first_token(service, tmp_path)
-        url = service.kind("listening")["url"]
-        assert service.kind("dashboard")["url"] == f"{url}/", "what a journal keeps holds no secret"
+def test_both_roles_from_the_first_token_to_a_run_and_its_figures_and_an_api_that_dies_comes_back(
+    tmp_path: Path,
+) -> None:
+    with up(tmp_path, "--name", "first", LODGER_MIN_INTERVAL_S="1", LODGER_METRICS_PORT="0") as service:
+        kinds = {"token_missing", "listening", "metrics", "dashboard"}
+        service.until(lambda _line: kinds <= {line["kind"] for line in service.seen})
+        reported = {line["kind"]: line for line in service.seen}
+        token, url = first_token(service, tmp_path), reported["listening"]["url"]
+        assert reported["dashboard"]["url"] == f"{url}/", "what a journal keeps holds no secret"
         linked = lodger("token", "link", "--url", url, "--db", "ledger.db", "--json", cwd=tmp_path)
         link = linked.json["url"]
         (child,) = of_api(tmp_path)
@@ -64,6 +68,7 @@ def test_both_roles_from_the_first_token_to_a_run_and_an_api_that_dies_comes_bac
             assert (finished["tenant_id"], finished["outcome"]) == ("acme", "ok")
             done = client.get("/tenants/acme/actions?state=done").json()["items"]
             assert done[0]["result"] == "ran"
+            _figures(service, client, url, reported["metrics"]["url"])
         with httpx2.Client(
             headers={"accept": "text/html"}, trust_env=False, timeout=120, follow_redirects=True
         ) as browser:
@@ -128,38 +133,25 @@ def test_secrets_that_were_not_asked_for_are_printed_to_a_terminal_only(tmp_path
     assert linked.err == "no server listens at http://127.0.0.1:1; name the address of yours with --url\n"
 
 
-def test_prometheus_finds_the_nodes_figures_at_the_node_and_at_the_api(tmp_path: Path) -> None:
-    with up(tmp_path, "--name", "first", LODGER_MIN_INTERVAL_S="1", LODGER_METRICS_PORT="0") as service:
-        service.until(
-            lambda _line: {"token_missing", "listening", "metrics"} <= {line["kind"] for line in service.seen}
-        )
-        reported = {line["kind"]: line for line in service.seen}
-        token, url, own = first_token(service, tmp_path), reported["listening"]["url"], reported["metrics"]["url"]
-        shown = {"authorization": f"Bearer {token}"}
-        with httpx2.Client(base_url=f"{url}/api/v1", headers=shown, trust_env=False, timeout=120) as client:
-            client.post("/tenants", json={"tenant_id": "acme"}).raise_for_status()
-            client.put("/tenants/acme/scripts/job", json={"source": "export default () => 1"}).raise_for_status()
-            body = {"name": "s", "script": "job", "rules": "every 1s"}
-            client.post("/tenants/acme/schedules", json=body).raise_for_status()
-            service.kind("finished")
-            assert _value(httpx2.get(own, trust_env=False).text, "lodger_attempts_total", outcome="ok") >= 1
-            for place in (url, own.removesuffix("/metrics")):
-                for kind in ("live", "ready"):
-                    healthy = httpx2.get(f"{place}/health/{kind}", trust_env=False)
-                    assert (healthy.status_code, healthy.json()) == (200, {"ok": True})
-            # A node writes its figures down every ten seconds; each run is a reason to look again.
-            for _ in range(60):
-                answer = client.get("/metrics/text")
-                if _value(answer.text, "lodger_attempts_total", outcome="ok", node="first") >= 1:
-                    break
-                service.kind("finished")
-            else:
-                raise AssertionError(answer.text)
-            assert answer.headers["content-type"].startswith("text/plain; version=0.0.4")
-            assert _value(answer.text, "lodger_nodes", state="alive") == 1
-            assert _value(answer.text, "process_resident_memory_bytes") > 0, "of the API's own process"
-        assert httpx2.get(f"{url}/api/v1/metrics/text", trust_env=False).status_code == 401
-        assert service.end() == 0
+def _figures(service: Up, client: httpx2.Client, url: str, own: str) -> None:
+    """Prometheus finds the node's figures at the node and at the API."""
+    assert _value(httpx2.get(own, trust_env=False).text, "lodger_attempts_total", outcome="ok") >= 1
+    for place in (url, own.removesuffix("/metrics")):
+        for kind in ("live", "ready"):
+            healthy = httpx2.get(f"{place}/health/{kind}", trust_env=False)
+            assert (healthy.status_code, healthy.json()) == (200, {"ok": True})
+    # A node writes its figures down every ten seconds; each run is a reason to look again.
+    for _ in range(60):
+        answer = client.get("/metrics/text")
+        if _value(answer.text, "lodger_attempts_total", outcome="ok", node="first") >= 1:
+            break
+        service.kind("finished")
+    else:
+        raise AssertionError(answer.text)
+    assert answer.headers["content-type"].startswith("text/plain; version=0.0.4")
+    assert _value(answer.text, "lodger_nodes", state="alive") == 1
+    assert _value(answer.text, "process_resident_memory_bytes") > 0, "of the API's own process"
+    assert httpx2.get(f"{url}/api/v1/metrics/text", trust_env=False).status_code == 401
 
 
 def _value(text: str, name: str, **labels: str) -> float:

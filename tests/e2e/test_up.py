@@ -35,7 +35,7 @@ export default async function ({ db, kv }) {
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """A folder with a ledger, a table of the platform's, a tenant and its script."""
+    """Return a folder with a ledger, a table of the platform's, a tenant and its script."""
     (tmp_path / "shop.py").write_text(SHOP)
     (tmp_path / "light.js").write_text(LIGHT)
     place = str(tmp_path / "ledger.db")
@@ -86,23 +86,24 @@ def test_up_runs_what_is_due_and_stops_when_told(folder: Path) -> None:
 
 
 @pytest.mark.parametrize("place", ["nothere:expose", "shop", "shop:nothing", ":", "shop:SHOP"])
-def test_what_is_no_function_is_said(folder: Path, place: str) -> None:
-    ran = lodger("up", "--expose", place, "--db", "ledger.db", "--json", cwd=folder)
+def test_what_is_no_function_is_said(tmp_path: Path, place: str) -> None:
+    (tmp_path / "shop.py").write_text(SHOP)
+    ran = lodger("up", "--expose", place, "--db", "ledger.db", "--json", cwd=tmp_path)
     assert ran.code == 2
     assert json.loads(ran.out)["error"]["code"] == "expose_unknown"
 
 
 @pytest.mark.parametrize(("role", "replaced"), [("all", False), ("api", True)])
 def test_up_ends_when_its_ledger_is_another_file(
-    folder: Path, role: str, replaced: bool, capfd: pytest.CaptureFixture[str]
+    tmp_path: Path, role: str, replaced: bool, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    place = folder / "ledger.db"
-    with up(folder, "--role", role, LODGER_LEASE_S="2") as service:
+    place = tmp_path / "ledger.db"
+    with up(tmp_path, "--role", role, LODGER_LEASE_S="2") as service:
         service.kind("listening")
         before = place.stat().st_ino
-        place.rename(folder / "away.db")
+        place.rename(tmp_path / "away.db")
         if replaced:
-            shutil.copy(folder / "away.db", place)
+            shutil.copy(tmp_path / "away.db", place)
         assert service.process.wait(120) == 1
     assert "ledger_replaced" in f"{list(service.lines.queue)} {capfd.readouterr().err}"
     assert place.exists() == replaced, "no empty ledger takes the place"

@@ -25,6 +25,8 @@ await check("a request", () => { const r = new Request("https://e.com/a#b", { me
 await check("a body moves into a new request", async () => { const one = new Request("https://e.com", { method: "PUT", body: "x" }); const two = new Request(one); return [one.bodyUsed, await two.text(), two.method]; }, [true, "x", "PUT"]);
 await check("clones of requests", async () => { const one = new Request("https://e.com", { method: "PUT", body: new Blob(["x"]).stream(), duplex: "half" }); const two = one.clone(); return [await one.text(), await two.text()]; }, ["x", "x"]);
 await check("a request is sent once", async () => { const r = new Request("@@/echo", { method: "POST", body: "x" }); await fetch(r); return [r.bodyUsed, await fetch(r).catch((e) => e.name)]; }, [true, "TypeError"]);
+await throws("a method that no request has", () => new Request("@@/", { method: "TRACE" }), "TypeError");
+await throws("text that is no URL", () => new Request("no url"), "TypeError");
 await throws("a user in a URL", () => new Request("https://u:p@e.com"), "TypeError");
 
 // responses
@@ -49,6 +51,9 @@ await check("a form from another host", async () => [...(await (await fetch("@@/
 
 // headers
 await check("headers", () => { const h = new Headers([["B", "1"], ["a", " 2 "], ["b", "3"], ["Set-Cookie", "x"], ["set-cookie", "y"]]); return [[...h], h.get("B"), h.getSetCookie(), h.has("C")]; }, [[["a", "2"], ["b", "1, 3"], ["set-cookie", "x"], ["set-cookie", "y"]], "1, 3", ["x", "y"], false]);
+await check("edited headers", () => { const h = new Headers([["B", "2"], ["a", " 1 "], ["b", "3"]]); h.set("c", "4"); h.append("C", "5"); h.delete("A"); const each = []; h.forEach((value, name) => each.push(name + value)); return [[...h.keys()], each, new Headers(h).get("c"), h.get("nothing"), String(h)]; }, [["b", "c"], ["b2, 3", "c4, 5"], "4, 5", null, "[object Headers]"]);
+await throws("a header beyond Latin-1", () => new Headers({ a: "ā" }), "TypeError");
+await throws("a pair that is none", () => new Headers([["a"]]), "TypeError");
 await throws("a header of two lines", () => new Headers({ a: "b\r\nX-Evil: 1" }), "TypeError");
 await throws("a name that is none", () => new Headers({ "a b": "1" }), "TypeError");
 await check("names of built-ins as headers", () => new Headers({ constructor: "1", ["__proto__"]: "2" }).get("__proto__"), "2");
