@@ -267,5 +267,6 @@ def _start_of(
         return None
     if phrase.counts_days():
         home = zone(phrase.zone or spec.tz or tz or "UTC")
-        return civil.naive_of(home.local(utc_floor(start or now)[0])).date().isoformat()
+        local = home.local(utc_floor(start or now)[0])  # at the ends of the calendar its day may lie beyond them
+        return civil.naive_of(min(max(local, civil.MIN_LOCAL), civil.MAX_LOCAL)).date().isoformat()
     return format_instant((start or now).replace(microsecond=0))

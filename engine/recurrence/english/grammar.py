@@ -1102,7 +1102,7 @@ class _Grammar:
     def times(self, strong: bool, first: int) -> None:
         """Read times of day."""
         self.take("at")
-        found = [self.time()]
+        begin, found = self.at, [self.time()]
         while True:
             ahead = 0
             while self.peek(ahead).kind in ("and", ",") and self.peek(ahead).text not in ("or", ";"):
@@ -1111,10 +1111,26 @@ class _Grammar:
             if not ahead or not self._is_time(ahead + at, bare=True) or (at and self._minutes_follow(ahead)):
                 break
             self.at += ahead + at
+            spoken = {each.text for each in self.left[begin : self.at]} & {"past", "to"}
+            begin, bare = self.at, self.kinds("number") and not (at or self._minutes_past())
             found.append(self.time())
+            if spoken and bare and not found[-1].minute:
+                raise self._shared_minutes(found[-2], [found[-1]], to="to" in spoken)
         if self.peek().text == "or" and self._is_time(1, bare=True):
             raise self.unread("a rule has no choice between times", self.peek(), "and")
         self.add("times", first, strong).times = self._halves(found)
+
+    def _shared_minutes(self, before: _Time, hours: list[_Time], *, to: bool) -> Unread:
+        """Return the error of hours after minutes past another one, which may be theirs too: ``quarter past 9, 10 and 11``."""
+        while (ahead := self.separators()) and self.peek(ahead).kind == "number" and not self._minutes_past(ahead):
+            self.at += ahead
+            hours.append(self.time())
+        whole = [each.hour + 12 * (each.hour < min(before.hour, 12)) for each in hours]
+        ways = [(each - to) % 24 * HOUR_S + before.minute * 60 for each in whole], [each * HOUR_S for each in whole]
+        shared, plain = (" and ".join(clock(each) for each in way) for way in ways)
+        return self.unread(
+            "the minutes may be those of each hour", (hours[0].place, hours[-1].end), shared, f"at {plain}"
+        )
 
     def _halves(self, found: list[_Time]) -> list[_Time]:
         """Apply the half of the day that is written after them, as in ``1, 3 and 5 pm``, where the order allows it."""
@@ -1219,6 +1235,15 @@ class _Grammar:
                 self.add("last", self.at - 1)
                 if not (begins.year or ends.year):
                     raise self._range_of(begins, ends, self.since(first), "")
+        elif (
+            self.kinds("weekday", "to", "weekday")
+            and from_
+            and self.text[: self.left[first].place].lower().endswith("midnight ")
+        ):
+            days = [WEEKDAYS[self.peek(ahead).value] for ahead in (2, 0)]
+            self.at += 3
+            texts = f"on {days[0]}", f"on {days[1]} and {days[0]}"
+            raise self.unread("a midnight between days is the beginning of the later one", self.since(first), *texts)
         elif self.kinds("month") and self.peek(1).kind != "to" and not self._is_year(1):
             name = MONTHS[self.next().value]
             raise self.unread(

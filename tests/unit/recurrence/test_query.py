@@ -49,6 +49,8 @@ ANSWERS: list[tuple[dict[str, Any], dict[str, Any]]] = [
     ({"rule": "FREQ=DAILY;COUNT=5", "dtstart": "9999-12-30T00:00:00", "after": "9999-12-30T12:00Z"},
      {"next": ["9999-12-31T00:00:00Z"], "ends": True, "last": "9999-12-31T00:00:00Z"}),
     ({"rule": "FREQ=DAILY", "after": "9999-12-31T12:00Z"}, {"next": [], "ends": False}),
+    ({"rule": "every 3 days", "after": "0001-01-01T00:00Z", "tz": "America/Nuuk"}, {"next": ["0001-01-01T03:26:56Z"]}),
+    ({"rule": "every 3 days", "after": "9999-12-31T23:59:59Z", "tz": "Asia/Gaza"}, {"next": []}),
     ({"rule": "@daily", "timezone": "UTC"}, {"ignored": ["timezone"]}),
     ({"rule": "@daily", "dtstart": "2026-11-21T12:30:00Z"}, {"ignored": ["dtstart"]}),
     ({"rule": "DTSTART:20270101T090000\nRRULE:FREQ=DAILY", "dtstart": "2026-11-21"}, {"ignored": ["dtstart"]}),
