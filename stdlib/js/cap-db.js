@@ -47,9 +47,11 @@ class Rows {
     this.#isTable = Object.hasOwn(datasets, name);
   }
 
-  // Refuses options in the place of the filter, which a field of a document may have for a name. `between` stands between filter and options.
+  // Refuses options in the place of the filter, which a field of a document may have for a name: those of a page if nothing else is there.
+  // `between` stands between filter and options.
   #refuseOptions(verb, filter, given, names, between = "") {
-    const name = given === undefined && !this.#isTable ? names.find((each) => Object.hasOwn(filter ?? {}, each)) : undefined;
+    const own = given === undefined && !this.#isTable ? Object.keys(filter ?? {}) : [];
+    const name = names !== CHOICES || own.every((each) => names.includes(each)) ? own.find((each) => names.includes(each)) : undefined;
     if (name !== undefined) throw new TypeError(`${verb} takes a filter before ${name}: ${verb}({}, ${between}{ ${name}: … }); for a filter by a field named ${name} write ${between}{} after it`);
   }
 
