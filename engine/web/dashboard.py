@@ -34,7 +34,7 @@ POLICY = (
 )
 _SCRIPT, _STYLE = "text/javascript; charset=utf-8", "text/css; charset=utf-8"
 STATIC = {
-    "dashboard.js": _SCRIPT, "morph.js": _SCRIPT, "theme.js": _SCRIPT, "rule_builder.js": _SCRIPT,
+    "dashboard.js": _SCRIPT, "morph.js": _SCRIPT, "theme.js": _SCRIPT,
     "codemirror.js": _SCRIPT, "types.js": _SCRIPT, "editor.js": _SCRIPT, "dashboard.css": _STYLE,
     "favicon.svg": "image/svg+xml", declarations.FILE: "text/plain; charset=utf-8", **dict.fromkeys(rendering.CATALOGUES, _SCRIPT),
 }  # fmt: skip

@@ -207,6 +207,22 @@ document.addEventListener("toggle", ({ target }) => {
   if (target.querySelector("[data-shown^='/']")) lookAhead(target.querySelector("form"));
 }, true);
 
+// The rule builder: a preset fills it in, and the server's answer to what is typed the other ways to say it.
+
+document.addEventListener("change", ({ target }) => {
+  if (!target.matches("[data-preset]") || !target.value) return;
+  target.form.elements["rule.text"].value = target.value;
+  target.form.querySelector("[data-simplest]").checked = true;
+  lookAhead(target.form);
+});
+document.addEventListener("shown", ({ detail: place }) => {
+  const ways = place.querySelector("template");
+  if (ways) morph.Idiomorph.morph(place.closest(".builder").querySelector("[data-ways]"), ways.innerHTML, { morphStyle: "innerHTML", ignoreActiveValue: true });
+});
+const builder = document.querySelector(".builder");
+builder?.querySelector("#zones").append(...["UTC", ...(Intl.supportedValuesOf?.("timeZone") ?? [])].map((each) => new Option(each)));
+if (builder && !builder.closest("details:not([open])")) lookAhead(builder.closest("form"));
+
 // Open pages refresh their content. A form that is being filled in and a panel stay as they are.
 
 const main = document.getElementById("main");
