@@ -22,12 +22,26 @@ class ExpectationFailed extends Error {
 
 const isObject = (value) => typeof value === "object" && value !== null;
 
+const kindOf = (value) => Object.prototype.toString.call(value).slice(8, -1);
+const itemsOf = (value, kind) => (kind === "ArrayBuffer" ? [...new Uint8Array(value)] : kind === "DataView" ? [...new Uint8Array(value.buffer, value.byteOffset, value.byteLength)] : [...value]);
+
 function same(a, b, part) {
   if (Object.is(a, b)) return true;
-  if (!isObject(a) || !isObject(b) || Array.isArray(a) !== Array.isArray(b)) return false;
-  if (a instanceof Date || b instanceof Date) return String(a) === String(b);
+  if (!isObject(a) || !isObject(b)) return false;
+  const kind = kindOf(a);
+  if (kind !== kindOf(b)) return false;
+  if (kind === "Date") return Object.is(a.getTime(), b.getTime());
+  if (kind === "Map" || kind === "Set") return a.size === b.size && [...b].every((each) => [...a].some((other) => same(other, each, false)));
+  if (kind === "ArrayBuffer" || ArrayBuffer.isView(a)) return same(itemsOf(a, kind), itemsOf(b, kind), false);
   const keys = Object.keys(b);
-  if (Array.isArray(a) ? a.length !== b.length : !part && Object.keys(a).length !== keys.length) return false;
+  const isPlain = [Object.prototype, Array.prototype, null].includes(Object.getPrototypeOf(b));
+  if (kind !== "Array" && !isPlain && (kind !== "Object" || keys.length === 0)) {
+    // What shows no members is compared by its text, such as an instant.
+    const [one, other] = [String(a), String(b)];
+    if (one.startsWith("[object ")) throw new TypeError(`expect cannot compare ${one}: compare what it holds`);
+    return one === other;
+  }
+  if (kind === "Array" ? a.length !== b.length : !part && Object.keys(a).length !== keys.length) return false;
   return keys.every((key) => Object.hasOwn(a, key) && same(a[key], b[key], part));
 }
 

@@ -134,6 +134,34 @@ test("scored", {}, ({ result }) => expect(result).toBe(0.5));
 """
 
 
+#: Pairs of different values, which no check may find equal.
+DIFFERENT = [
+    "new Map([[1, 2]]), new Map([[1, 3]])", "new Set([1]), new Set([2])", "new Date(1), new Date(2)", "/a/, /b/",
+    "new Error('a'), new Error('b')",
+    "new Uint8Array([1]), new Uint8Array([2])", "new ArrayBuffer(1), new ArrayBuffer(2)", "Object(1), Object(2)", "[new Date(1)], [{}]",
+    "Temporal.Instant.fromEpochMilliseconds(1), Temporal.Instant.fromEpochMilliseconds(2)", "new URL('http://a'), new URL('http://b')",
+    "Temporal.PlainDate.from('2027-01-01'), Temporal.PlainDate.from('2027-01-02')", "new Headers({ a: '1' }), new Headers({ a: '2' })",
+    "new Blob(['a']), new Blob(['b'])", "Promise.resolve(1), Promise.resolve(2)",
+]  # fmt: skip
+EQUAL = [
+    "new Map([[1, { a: [2] }]]), new Map([[1, { a: [2] }]])", "new Set([1, 2]), new Set([2, 1])", "new Date(NaN), new Date(NaN)",
+    "/a/g, /a/g",
+    "new Uint8Array([1]), new Uint8Array([1])", "now, now.add({ seconds: 0 })",
+    "new (class { a = 1 })(), { a: 1 }", "Object.create(null), {}",
+]  # fmt: skip
+
+
+def test_values_of_each_class_are_compared_by_what_they_hold(tmp_path: Path) -> None:
+    (tmp_path / "job.js").write_text("export default () => 1;\n")
+    cases = [f"test('different {number}', {{}}, () => compare({pair}));" for number, pair in enumerate(DIFFERENT)]
+    cases += [f"test('equal {number}', {{}}, () => compare({pair}));" for number, pair in enumerate(EQUAL)]
+    head = 'import { test, expect } from "testing";\nconst now = Temporal.Now.instant();\nconst compare = (a, b) => expect(a).toEqual(b);\n'
+    (tmp_path / "job.test.js").write_text(head + "\n".join(cases) + "\n")
+    said = inside("test", str(tmp_path))
+    found = [line.split(": ")[1] for line in said.out.splitlines() if line.startswith("ok ")]
+    assert found == [f"equal {number}" for number in range(len(EQUAL))], said.out
+
+
 def test_functions_of_the_platforms_file_are_requests_which_a_recording_answers(tmp_path: Path) -> None:
     peer = Peer(paths={"/crm.score": answer(b"0.5", "200 OK", "Content-Type: application/json")})
     with thread_of_peers(peer):
