@@ -93,7 +93,7 @@ def _function(operation: Operation) -> Callable[..., None]:
             if each.kind is inspect.Parameter.VAR_POSITIONAL:
                 many = tuple(value)
             elif value is not None and value != []:
-                arguments[each.name] = read(each.name, hints[each.name], value)
+                arguments[each.name] = read(each.name, hints[each.name], value, positional=each.name in positional)
             elif each.default is inspect.Parameter.empty:
                 raise _missing(each.name)
         with opened(db, creates=declared.changes) as engine:
@@ -210,7 +210,7 @@ def _is_json(name: str, hint: Any) -> bool:
     return name not in {"version", *DURATIONS, "schedule", *SEVERAL} and not set(_members(hint)) <= plain
 
 
-def read(name: str, hint: Any, said: Any) -> Any:
+def read(name: str, hint: Any, said: Any, *, positional: bool = False) -> Any:
     """Convert an argument to the parameter's type.
 
     Raises:
@@ -231,7 +231,7 @@ def read(name: str, hint: Any, said: Any) -> Any:
     if isinstance(said, str) and said == NOTHING and type(None) in _members(hint):
         return None
     if datetime in _members(hint):
-        return inputs.instant(option, said)
+        return inputs.instant(option, said, positional=positional)
     if isinstance(said, str) and _is_json(name, hint):
         return _from_json(option, name, hint, inputs.value(option, said))
     return said

@@ -7,8 +7,11 @@ from lodger.engine.core.errors import Usage
 from lodger.sandbox import prescan
 
 
-def instant(name: str, given: str) -> datetime:
+def instant(name: str, given: str, *, positional: bool = False) -> datetime:
     """Read an instant: RFC 3339 with a zone, ``now``, or a duration from now, such as ``-2h`` or ``+30m``.
+
+    Args:
+        name: the option; it is not written before a positional argument.
 
     Raises:
         Usage: instant_unreadable.
@@ -28,6 +31,8 @@ def instant(name: str, given: str) -> datetime:
     except (ValueError, OverflowError):
         found = None
     if found is None or found.tzinfo is None:
+        if positional:
+            raise Usage("instant_unreadable.argument", given=given)
         raise Usage("instant_unreadable", name=name, given=given)
     return found
 

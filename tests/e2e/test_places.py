@@ -345,6 +345,8 @@ def test_instants_and_lengths_of_time(tmp_path: Path) -> None:
     ask = Asking("--db", str(tmp_path / "l.db"))
     ask.json("tenant", "create", "acme")
     assert ask.json("action", "list", "acme", "--since", "-2h", "--until", "now") == {"actions": []}
+    refused = ask("action", "run-at", "acme", "report", "2027-01-01").err
+    assert "write for example 2027-01-31T09:00:00+01:00, now or +30m" in refused, "an argument has no option's name"
     for wrong in ("yesterday", "2027-01-01", "2027-01-01T00:00:00", "+", "-1 month"):
         said = ask("action", "list", "acme", "--since", wrong, "--json")
         assert (said.code, said.json["error"]["code"]) == (2, "instant_unreadable")
