@@ -211,7 +211,7 @@ def _filled(text: str, fields: Mapping[str, Any]) -> str:
         """Return the form's field of a name in braces, as a segment of a path."""
         given = str(fields.get(found[1], ""))
         # A server reads these as other paths, which may be other operations.
-        if given in {"", ".", ".."}:
+        if given in {"", ".", ".."} or "/" in given:
             raise InputError("name_invalid.segment", thing=found[1], name=given)
         return quote(given, safe="")
 
@@ -264,9 +264,9 @@ def _value(name: str, kind: str, text: str) -> Any:
         return found if isinstance(found, dict) else text
     if kind in {"json", "mixed"}:
         try:
-            return json.loads(text)
+            return prescan.decode(text)
         except ValueError as wrong:
-            raise InputError("json_invalid.field", name=name, reason=wrong) from None
+            raise InputError("json_invalid.field", name=name, reason=wrong.__cause__ or wrong) from None
     if kind == "number":
         return _json(text)
     if kind == "boolean":

@@ -70,8 +70,8 @@ def place(problem: Mapping[str, Any], body: Values, step: str) -> Values:
         return {}
     texts = [each["text"] for each in (*body["rules"], *body["exclusions"])]
     number = rule or 0
-    of_step = {"interval": "every", "days": "monthdays" if texts else "time", "text": "text"}
-    name = "exclusions" if number >= len(body["rules"]) > 0 else of_step[step]
+    of_step = {"interval": "every", "days": "monthdays" if texts else "time"}
+    name = "exclusions" if number >= len(body["rules"]) > 0 else of_step.get(step, "text")
     return {"place": PREFIX + name, "text": texts[number] if number < len(texts) else ""}
 
 

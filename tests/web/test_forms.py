@@ -189,3 +189,50 @@ def test_a_rule_is_built_without_a_script(browser: Browser, lodge: RunningApi) -
     browser.agrees(browser.sends(new, "POST /tenants/acme/schedules", name="built", script="job", **days))
     (rule,) = lodge.engine.schedules.get("acme", "built").rules.rules
     assert rule.text == "30 9 1,L * *"
+
+
+def test_an_empty_list_is_an_empty_field_that_stays_empty(browser: Browser, lodge: RunningApi) -> None:
+    page = browser.open("/t/acme/operations/schedules.edit?schedule=s")
+    (given,) = (found for each, found in Forms(page.text).forms if "PATCH" in unquote_plus(each.get("action", "")))
+    assert (given["labels"], given["exclusions"], given["params"]) == ("", "", "")
+    browser.agrees(browser.sends(page, "PATCH", why="nothing else"))
+    assert lodge.engine.schedules.get("acme", "s").conduct["labels"] == []
+
+
+#: What people and programs type where another thing is wanted.
+TYPED = (
+    "x", "", "-1", "9" * 40, "1e999", "\0", "..", "a/b", '{"a":', '{"a": 1, "a": 2}', "null", "é" * 9000, "2026-13-45T99:99",
+    "'; --", "a\r\nb\r\n", "\u202eabc", "<b>", "%2e%2e",
+)  # fmt: skip
+
+
+def test_whatever_is_typed_the_answer_is_a_page_that_keeps_it_and_marks_its_field(
+    browser: Browser, lodge: RunningApi
+) -> None:
+    names = dict.fromkeys(each.name for each in lodge.engine.table.routes)
+    pages = ["/t/acme/settings", "/t/acme/schedules/s", "/t/acme/new-schedule", "/t/acme/new-script"]
+    pages += [f"/t/acme/operations/{name}" for name in names]
+    kept, marked, number = 0, 0, 0
+    for page in map(browser.client.get, pages):
+        for form, given in Forms(page.text).forms:
+            call = unquote_plus(form.get("action", "")).partition("to=")[2]
+            typed = [name for name in given if name[0] != "_" and name not in {"rule.known", "file"}]
+            if not typed or not call or call.startswith("DELETE"):
+                continue
+            number += 1
+            text = TYPED[number % len(TYPED)]
+            asked = browser.sends(page, call, **dict.fromkeys(typed, text))
+            answer = browser.agrees(asked) if "_csrf" in asked.text else asked
+            assert answer.status_code in {200, 303, 400, 404, 409, 413, 422}, (call, text)
+            if answer.status_code < 400:
+                continue
+            left: dict[str, str] = {}
+            for _form, fields in Forms(answer.text).forms:
+                left |= fields
+            assert [name for name in typed if left[name].replace("\r", "") != text.replace("\r", "")] == [], (
+                call,
+                text,
+            )
+            kept, marked = kept + 1, marked + answer.text.count('aria-invalid="true"')
+    assert kept > 40
+    assert marked > 0.8 * kept

@@ -329,6 +329,10 @@ def test_a_script_of_several_modules_is_written_checked_run_and_compared(
         page.click("text=Store a new version")
         expect(page.locator("h1")).to_contain_text(f"version {number}")
     assert list(lodge.engine.scripts.get("acme", "modules").fields or {}) == ["times"], "kept by the form"
+    page.emulate_media(media="print")
+    printed = page.locator(".module .cm-content").all()
+    assert [each.is_visible() for each in printed] == [True, True], "all modules are printed"
+    page.emulate_media(media="screen")
     page.select_option("[name=older]", "1")
     page.select_option("[name=newer]", "3")
     page.click("text=Compare")
