@@ -95,8 +95,8 @@ class Dashboard:
         framed = api.engine.context.settings.frame_ancestors
         self._policy = POLICY.replace("frame-ancestors 'none'", f"frame-ancestors {framed}") if framed else POLICY
         self._sign_in_url = sign_in
-        self._cached: dict[tuple[str, ...], tuple[float, str]] = {}
-        self._rendering: dict[tuple[str, ...], asyncio.Task[str]] = {}
+        #: When the latest rendering of a page began, and its task.
+        self._rendering: dict[tuple[str, ...], tuple[float, asyncio.Task[str]]] = {}
 
     def add(self) -> None:
         """Add the routes of all pages."""
@@ -200,27 +200,20 @@ class Dashboard:
         """Return the page, rendered at most once a second for callers with the same rights, or anew after a change of their own."""
         # A form says what has changed against the values that it was given.
         anew = page is operations.operation or request.headers.get("cache-control") == "no-cache"
-        kept, task = self._cached.get(key), self._rendering.get(key)
-        if not anew and kept is not None and time.monotonic() - kept[0] < FRESH_S:
-            return kept[1]
-        if anew or task is None:
-            task = self._rendering[key] = asyncio.ensure_future(self._render(key, request, page))
+        begun, task = self._rendering.get(key, (0.0, None))
+        stale = task is not None and task.done() and (task.exception() or time.monotonic() - begun >= FRESH_S)
+        if task is None or anew or stale:
+            task = asyncio.ensure_future(self._render(request, page))
+            self._rendering.pop(key, None)
+            self._rendering[key] = time.monotonic(), task
+            if len(self._rendering) > MAX_CACHED:
+                self._rendering.pop(next(iter(self._rendering)))
         return await asyncio.shield(task)
 
-    async def _render(self, key: tuple[str, ...], request: Request, page: Page) -> str:
+    async def _render(self, request: Request, page: Page) -> str:
         """Return the HTML of a page."""
-        begun = time.monotonic()
-        try:
-            name, values = await Reader(self._api, request).run(page)
-            text = rendering.environment().get_template(name).render(self._common(request), **values)
-        finally:
-            if self._rendering.get(key) is asyncio.current_task():
-                del self._rendering[key]
-        if key not in self._cached or self._cached[key][0] < begun:
-            while len(self._cached) >= MAX_CACHED:
-                self._cached.pop(next(iter(self._cached)))
-            self._cached[key] = begun, text
-        return text
+        name, values = await Reader(self._api, request).run(page)
+        return rendering.environment().get_template(name).render(self._common(request), **values)
 
     def _may(self, role: Role, operation: str, tenant: str | None) -> bool:
         """Whether a role covers an operation on a page of a tenant, or of all tenants."""
