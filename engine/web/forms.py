@@ -8,7 +8,7 @@ import re
 import secrets
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
-from urllib.parse import parse_qsl, quote, unquote, urlencode, urlsplit
+from urllib.parse import parse_qsl, quote, unquote, urlencode
 
 from starlette.requests import Request
 from starlette.responses import JSONResponse, RedirectResponse, Response
@@ -102,12 +102,12 @@ async def call(pages: "Dashboard", request: Request) -> Response:
     shown: Values = {"fields": fields, "answer": value, "once": once}
     if by_script:
         html = pages.rendered(request, part, builder=builder, **shown) if part and value is not None else None
-        then = asked and own_path(request, _filled(asked, fields | named))
+        then = asked and sign_in.own_path(request, _filled(asked, fields | named))
         return JSONResponse({"html": html, "then": then, "changes": route.changes, "next": named.get("answer.next")})
     if once or (part and value is not None and not asked):
         return pages.shown(request, "call.html", route=route, question="", part=part, builder=None, **shown)
     return RedirectResponse(
-        own_path(request, _filled(asked, fields | named) if asked else fields.get("_back", "")), 303
+        sign_in.own_path(request, _filled(asked, fields | named) if asked else fields.get("_back", "")), 303
     )
 
 
@@ -147,7 +147,7 @@ def is_by_script(request: Request) -> bool:
 async def _asking(pages: "Dashboard", request: Request, fields: Mapping[str, str]) -> dict[str, str]:
     """Return the fields of the page that asks whether to go on: the session's token, where to return, and a key by which two clicks
     are one request."""
-    back = own_path(request, fields.get("_back") or request.headers.get("referer", ""))
+    back = sign_in.own_path(request, fields.get("_back") or request.headers.get("referer", ""))
     return {"_csrf": await _csrf(pages, request), "_back": back, "_key": secrets.token_hex(16)}
 
 
@@ -310,11 +310,3 @@ async def sent_to_api(
     await pages.api.authentication(scope, receive, send)
     headers = {name.decode(): value.decode() for name, value in started["headers"] if name != b"content-length"}
     return Response(b"".join(found), started["status"], headers)
-
-
-def own_path(request: Request, place: str) -> str:
-    """Return the path and query of an address of this dashboard; its root for any other."""
-    parts, root = urlsplit(place), root_of(request)
-    wanted = parts.path + (f"?{parts.query}" if parts.query else "")
-    foreign = parts.netloc not in {"", request.headers.get("host", "")}
-    return root + "/" if foreign or not sign_in.PATH.fullmatch(wanted) or not wanted.startswith(root + "/") else wanted

@@ -53,7 +53,8 @@ def typed(pairs: Sequence[tuple[str, str]]) -> tuple[Values, Values] | None:
     fields = NEW | found | lists
     known = adapter(ScheduleRules | None).validate_json(fields["known"] or "null")
     own = known or ScheduleRules(())
-    texts = {"interval": _interval, "days": _cron}.get(fields["step"], _texts)(fields)
+    ways = {"interval": [f"every {fields['every'] or 0} {fields['unit']}"], "days": _cron(fields)}
+    texts = ways.get(fields["step"], _split(fields["text"]))
     rules, exclusions = _kept(texts, own.rules), _kept(_split(fields["exclusions"]), own.exclusions)
     tz = fields["tz"].strip() or "UTC"
     said = to_jsonable(replace(own, rules=rules, exclusions=exclusions, tz=tz))
@@ -89,16 +90,6 @@ def _kept(texts: Iterable[str], own: Iterable[RuleSpec]) -> tuple[RuleSpec, ...]
     """Return texts as rules: a schedule's own rules where these are unchanged."""
     known = {each.text.strip(): each for each in own}
     return tuple(known.get(text) or RuleSpec(text=text) for text in texts)
-
-
-def _texts(fields: Values) -> list[str]:
-    """Return the rules that are typed as text."""
-    return _split(fields["text"])
-
-
-def _interval(fields: Values) -> list[str]:
-    """Return the rule of the fields of an interval."""
-    return [f"every {fields['every'] or 0} {fields['unit']}"]
 
 
 def _cron(fields: Values) -> list[str]:

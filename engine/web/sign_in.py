@@ -59,8 +59,14 @@ def begin(
         return sessions.begin(connection, caller, now_us, life_us=life_us, id_token=id_token)
 
 
+def own_path(request: Request, place: str) -> str:
+    """Return the path and query of an address of this dashboard; its root for any other."""
+    root, host = root_of(request), re.escape(request.headers.get("host", ""))
+    wanted = re.sub(rf"^https?://{host}(?=/)", "", place).partition("#")[0]
+    return wanted if PATH.fullmatch(wanted) and wanted.startswith(root + "/") else root + "/"
+
+
 def page_after(request: Request) -> str:
-    """Return the page of the dashboard that a request names with ``next``: a path below its root, else the root."""
-    root, wanted = root_of(request), request.query_params.get("next", "")
-    own = wanted.startswith(root + "/") and not wanted.startswith(root + "/sign-in") and PATH.fullmatch(wanted)
-    return wanted if own else root + "/"
+    """Return the page of the dashboard that a request names with ``next``, but for the page to sign in; else the root."""
+    wanted = own_path(request, request.query_params.get("next", ""))
+    return root_of(request) + "/" if wanted.startswith(root_of(request) + "/sign-in") else wanted

@@ -175,6 +175,7 @@ def test_other_sites_change_nothing(browser: Browser, lodge: RunningApi) -> None
     assert unescape(browser.client.post("/call", content=b"\xff=1", headers=form).text)
     asked = browser.client.post(call, content=b"", headers=form | {"referer": "https://evil.example/t/acme"})
     assert "evil.example" not in re.sub('then=[^"]*', "", asked.text)
+    assert browser.client.post(call, content=b"", headers=form | {"referer": "http://["}).status_code == 200
     assert browser.agrees(asked).headers["location"] == "/"
     assert browser.client.post("/sign-out").headers["location"] == "/sign-in"
     assert browser.client.get("/").headers["location"] == "/sign-in"
