@@ -12,13 +12,15 @@ from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
+from lodger.engine.core.access.audit_context import AuditContext
 from lodger.engine.core.access.roles import Caller, Role
 from lodger.engine.core.partial_answers import HEADER
 from lodger.engine.server.app import Api
-from lodger.engine.server.auth import is_page, keep_session
+from lodger.engine.server.auth import client, is_page, keep_session, session_of
 from lodger.engine.server.operation_call import authenticated, request_id
 from lodger.engine.server.problems import problem, routing_error
 from lodger.engine.service.engine import Engine
+from lodger.engine.store import audit
 from lodger.engine.store.tenants import sessions, sign_in_codes
 from lodger.engine.store.tenants.sessions import NewSession
 from lodger.engine.web import forms, listing, rendering, sign_in
@@ -250,7 +252,7 @@ class Dashboard:
     async def begin(
         self,
         request: Request,
-        find: sign_in.FindCaller,
+        find: Callable[[Connection], Caller | None],
         by: str,
         *,
         next_page: str,
@@ -258,16 +260,33 @@ class Dashboard:
         life_us: int = sessions.LIFE_US,
         id_token: str | None = None,
     ) -> Response | None:
-        """Begin a session (:func:`lodger.engine.web.sign_in.begin`) and lead to a page; None if there is no caller.
+        """Begin a session of the browser in place of the one that it has, and lead to a page; None if there is no caller.
 
-        ``of`` is the caller if it is known before: its session lives in the ledger of its tenant. Otherwise each ledger is asked for it.
         After a link on another site a page leads on, because browsers send no strict cookie with a redirect that another site has begun.
+
+        Args:
+            find: returns the caller, in the transaction in which the session begins.
+            by: how the browser signs in, for the audit log.
+            of: the caller if it is known before: its session lives in the ledger of its tenant. Otherwise each ledger is asked for it.
+            life_us, id_token: see :func:`lodger.engine.store.tenants.sessions.begin`.
         """
-        engine = self._api.engine
+        engine, before = self._api.engine, session_of(request)
 
         def begin_session_in(ledger: Engine) -> NewSession | None:
             """Begin the session in this ledger if it knows the caller."""
-            return sign_in.begin(ledger.context, request, find, by, life_us=life_us, id_token=id_token)
+            context, now_us = ledger.context, ledger.context.clock.now_us()
+            with context.database.write() as connection:
+                caller = find(connection)
+                if caller is None:
+                    return None
+                if before is not None:
+                    sessions.end(connection, before)
+                doing = audit.AuditSubject("sessions.begin", caller.tenant_id, caller.token_id, caller.name)
+                audit_context = AuditContext(caller.called, "http", request_id=request_id(request))
+                audit.write(
+                    context, connection, audit_context, doing, None, {"address": client(request), "by": by}, now_us
+                )
+                return sessions.begin(connection, caller, now_us, life_us=life_us, id_token=id_token)
 
         begun = await self._api.calls.run(
             "sign-in",

@@ -1,6 +1,7 @@
 """The routes of a sign-in at a provider: ``/sign-in/openid`` sends a browser there, ``/sign-in/callback`` is where it comes back."""
 
 import hmac
+import logging
 import secrets
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
@@ -23,6 +24,7 @@ from lodger.engine.web.dashboard import Dashboard
 if TYPE_CHECKING:
     from lodger.engine.features.openid.provider import Provider
 
+log = logging.getLogger("lodger.api")
 START, CALLBACK = "/sign-in/openid", "/sign-in/callback"
 #: Seconds from the start of a sign-in to its end.
 LIFE_S = 600
@@ -91,7 +93,7 @@ class OpenIdPages:
             answer = await self._signed_in(request, provider)
         except (Refused, InputError) as error:
             self._api.limits.failure(address)
-            sign_in.log.warning("rejected a sign-in from %s: %s", address, error)
+            log.warning("rejected a sign-in from %s: %s", address, error)
             refused = error if isinstance(error, Refused) else Refused.with_texts_of(error, 403, {})
             answer = self._pages.error_page(request, refused)
         secure = request.url.scheme == "https"
