@@ -130,7 +130,7 @@ def test_a_script_that_never_reads_changes_runs_once_for_each(url: str, monkeypa
                 await signals.wait("finished", number)
             # By then both nodes have looked at the first schedule again and again.
             await engine.schedules.create("one", "other", script="job", rules="every 1s")
-            await signals.wait("finished", 6)
+            await signals.wait("finished", 5)
             await engine.schedules.pause("one", "other")
             runs = [each for each in await engine.actions.list("one") if each.schedule_id == followed.id]
             assert [each.origin for each in runs] == ["change"] * 3

@@ -18,7 +18,7 @@ from lodger.escape.invariants import children
 from lodger.sandbox import Bundle, Job, Limits, Outcome, Pool
 from lodger.sandbox.errors import ZygoteFailed
 
-SECONDS = float(os.environ.get("LODGER_CHAOS_S", "2"))
+SECONDS = float(os.environ.get("LODGER_CHAOS_S", "1"))
 PATIENCE_S = 60
 SCRIPTS = (
     "return 1",

@@ -23,7 +23,7 @@ WHOLE = os.environ.get("LODGER_FUZZ") == "whole"
 #: Questions and writes of each seed, by database: LODGER_FUZZ=whole asks and writes more than ten thousand times on each.
 QUESTIONS = {"sqlite": 2600, "postgresql": 2600} if WHOLE else {"sqlite": 80, "postgresql": 30}
 WRITES = {"sqlite": 2600, "postgresql": 2600} if WHOLE else {"sqlite": 50, "postgresql": 25}
-LEAKS_WITHIN = 100
+LEAKS_WITHIN = 40
 SEEDS = [11, 12, 13, 14] if WHOLE else [11]
 BIG = {"rows_written": 10**6, "queries": 10**6, "rows_read": 10**9}
 
