@@ -175,6 +175,7 @@ def test_what_failed_is_retried_from_the_overview_in_two_clicks(lodge: RunningAp
     page.get_by_label("Reason").fill("mended")
     page.get_by_role("button", name="Retry all 7").click()
     expect(page.locator("#notice")).to_contain_text("7 of 7 done")
+    expect(page.locator("#notice")).to_have_css("animation-name", "none")  # a progress does not fade
     assert len(lodge.engine.actions.list("acme", state="ready")) == 7
     (entry,) = lodge.engine.audit.list(verb="actions.bulk")
     assert entry.why == "mended"
