@@ -20,6 +20,7 @@ from lodger.engine.features.webhooks import webhooks
 from lodger.engine.features.webhooks.webhooks import Route
 from lodger.engine.node.outbox.sender import Sender
 from lodger.engine.store.connection.transactions import Transactions
+from lodger.engine.store.queue import outbox
 from lodger.engine.store.queue.events import ENGINE_PREFIX
 from lodger.engine.store.queue.outbox import Failure, RetryPolicy
 from lodger.engine.vault.vault import Vault
@@ -62,9 +63,13 @@ class WebhookSender(Sender):
             failure = await self._try(row)
             await self.mark(row, failure)
             if failure is not None and not failure.final:
-                for other in rows[number + 1 :]:
-                    await self.mark(other, Failure(failure.text, final=False))
+                await asyncio.to_thread(self._put_back, rows[number + 1 :], row)
                 return
+
+    def _put_back(self, rows: list[Row[Any]], failed: Row[Any]) -> None:
+        """Let messages wait with the one that has failed before them; they were not tried."""
+        with self._database.write() as connection:
+            outbox.put_back(connection, rows, failed, self.clock.now_us())
 
     async def _try(self, row: Row[Any]) -> Failure | None:
         """Send a message; return the failure, None if the receiver took it."""

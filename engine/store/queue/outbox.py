@@ -122,6 +122,15 @@ def record_result(
     return str(values["state"]) if changed else "taken"
 
 
+def put_back(connection: Connection, rows: Iterable[Row[Any]], failed: Row[Any], now_us: int) -> None:
+    """Let leased rows that were not tried wait as long as the one that has failed before them; no try of theirs is counted."""
+    next_us = connection.scalar(select(_c.next_at_us).where(_key(failed)))
+    values = {"state": "queued", "next_at_us": now_us if next_us is None else next_us}
+    for row in rows:
+        mine = and_(_key(row), _c.state == "sending", _c.attempts == row.attempts + 1)
+        connection.execute(update(outbox).where(mine).values(values | {"attempts": row.attempts}))
+
+
 def enqueue(connection: Connection, rows: list[dict[str, Any]], now_us: int) -> None:
     """Insert rows that are due now; each has tenant, id, action, step, n, kind, target, message_id and payload."""
     if rows:

@@ -201,6 +201,9 @@ def test_what_is_recorded_is_chosen_by_script(stage: Stage) -> None:
         stage.engine.scripts.record("acme", "fine", "some")
     with pytest.raises(NotFound):
         stage.engine.actions.record("other", action)
+    for attempt in (0, -1, 2, 2**31, 10**30):
+        with pytest.raises(NotFound, match=f"of attempt {attempt}"):
+            stage.engine.actions.record("acme", action, attempt)
 
 
 def test_a_large_record_keeps_its_beginning(stage: Stage) -> None:

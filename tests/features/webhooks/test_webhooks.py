@@ -283,6 +283,28 @@ def test_messages_of_one_receiver_keep_their_order(tmp_path: Path, peer: Peer) -
     posted(tmp_path, peer, work)
 
 
+def test_a_message_that_is_never_taken_costs_those_behind_it_no_try(tmp_path: Path, peer: Peer) -> None:
+    async def work(post: WebhookBench) -> None:
+        async def reply(asked: Asked, _reader: object, writer: asyncio.StreamWriter) -> None:
+            writer.write(answer(b"", "500 Oops") if json.loads(asked.body)["data"] == 0 else answer(b""))
+            await writer.drain()
+
+        peer.paths["/"] = reply
+        secret = post.made()
+        for number in range(3):
+            post.emit(data=number)
+        for _ in range(12):
+            assert await post.sender.send_due() == 3
+            post.clock.us = max(row.next_at_us or 0 for row in post.rows())
+        assert [(row.state, row.attempts) for row in post.rows()] == [("failed", 12), ("queued", 0), ("queued", 0)]
+        peer.asked.clear()
+        assert await post.sender.send_due() == 2
+        assert [body["data"] for _, body in post.verified(secret)] == [1, 2]
+        assert [(row.state, row.attempts) for row in post.rows()[1:]] == [("sent", 1), ("sent", 1)]
+
+    posted(tmp_path, peer, work)
+
+
 def test_a_new_secret_signs_beside_the_old_one_for_a_day(tmp_path: Path, peer: Peer) -> None:
     async def work(post: WebhookBench) -> None:
         post.engine.context.clock.now_us = lambda: START_US  # type: ignore[method-assign]  # the sender's clock
