@@ -12,6 +12,6 @@ pytestmark = [pytest.mark.usefixtures("quiet"), pytest.mark.timeout(400)]
 
 @pytest.mark.parametrize("kind", ["postgresql"], indirect=True)
 def test_every_law_holds_on_a_server_too(url: str) -> None:
-    world = play(draw_plan(1, Shape(seconds=3)), url=url)
+    world = play(draw_plan(1, Shape(seconds=3, schedules=12)), url=url)
     assert world.law is None, f"{world.law}: {world.detail}\n" + "\n".join(world.recent)
     assert world.figures["slots"] > 10
