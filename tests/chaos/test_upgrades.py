@@ -111,6 +111,7 @@ def test_nodes_of_two_releases_work_together_while_the_ledger_is_upgraded(
         ledger.rows("UPDATE lodger_schedule_clock SET state = 'paused', next_at = NULL")
         until(lambda: ledger.rows("SELECT DISTINCT state FROM lodger_actions") == [("done",)], 60)
         stop(new)
+    assert ledger.rows("SELECT name, state FROM lodger_nodes ORDER BY name") == [("new", "stopped"), ("old", "stopped")]
     assert ledger.rows("SELECT DISTINCT outcome FROM lodger_attempts") == [("ok",)]
     assert ledger.rows("SELECT DISTINCT attempt FROM lodger_actions") == [(1,)]
     assert ledger.rows("SELECT id FROM effects_seen GROUP BY id, step HAVING count(*) > 1") == []
