@@ -1,26 +1,9 @@
-"""Jitter, the cap on schedules and the least interval, held on the ledger."""
-
-from datetime import timedelta
+"""The least interval between slots, held on the ledger."""
 
 import pytest
 from tests.store.bench import Bench
 
 from lodger.engine.core.errors import InputError
-
-
-def test_a_jittered_action_does_not_start_before_it_is_due(bench: Bench) -> None:
-    bench.tenant()
-    schedule = bench.schedule("every 600s", jitter_s=600)
-    bench.clock.advance(600)
-    bench.tick()
-    (action,) = bench.actions(schedule)
-    assert action.slot is not None
-    assert bench.claim() == []
-    bench.clock.us += (action.due_at - action.slot) // timedelta(microseconds=1) - 1
-    assert bench.claim() == []
-    bench.clock.us += 1
-    (claim,) = bench.claim()
-    assert claim.due_us == bench.clock.us
 
 
 def test_two_slots_closer_than_the_tenants_interval_are_refused(bench: Bench) -> None:
