@@ -95,15 +95,15 @@ def test_what_is_no_function_is_said(tmp_path: Path, place: str) -> None:
 
 @pytest.mark.parametrize(("role", "replaced"), [("all", False), ("api", True)])
 def test_up_ends_when_its_ledger_is_another_file(
-    tmp_path: Path, role: str, replaced: bool, capfd: pytest.CaptureFixture[str]
+    folder: Path, role: str, replaced: bool, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    place = tmp_path / "ledger.db"
-    with up(tmp_path, "--role", role, LODGER_LEASE_S="2") as service:
+    place = folder / "ledger.db"
+    with up(folder, "--role", role, LODGER_LEASE_S="2") as service:
         service.kind("listening")
         before = place.stat().st_ino
-        place.rename(tmp_path / "away.db")
+        place.rename(folder / "away.db")
         if replaced:
-            shutil.copy(tmp_path / "away.db", place)
+            shutil.copy(folder / "away.db", place)
         assert service.process.wait(120) == 1
     assert "ledger_replaced" in f"{list(service.lines.queue)} {capfd.readouterr().err}"
     assert place.exists() == replaced, "no empty ledger takes the place"
