@@ -55,7 +55,8 @@ def next_slots(
     if is_for_program():
         write_json(body)
     elif error:
-        sys.stderr.write(_refused(rule, error) + "\n")
+        at = error.get("exclude")
+        sys.stderr.write(_refused(rule if at is None else (exclude or ())[at], error) + "\n")
     else:
         _show(body, previous=previous)
         if not previous and not body["never"]:

@@ -117,3 +117,9 @@ def test_the_process_ends_with_the_code_and_all_is_written(rule: str, code: int)
     done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
     assert (done.returncode, done.stderr) == (code, "")
     assert ("error" in json.loads(done.stdout)) == bool(code)
+
+
+def test_a_mistake_in_an_exclusion_is_shown_in_the_exclusion(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["next", "0 9 * * *", "--exclude", "every weekend", "--exclude", "0 9 * * MOM"]) == 1
+    reported = capsys.readouterr().err
+    assert f"  0 9 * * MOM\n  {' ' * 8}^\n" in reported, reported
