@@ -167,7 +167,7 @@ def parse_rule(
         return _zoned(crontab.rule, crontab.tz or tz, crontab.tz_index if crontab.tz else None, dst)
     if kind is Kind.SCHYNTAX:
         return by_granularity(schyntax.parse(text), zone("UTC" if tz is None else tz), dst)
-    if kind is Kind.EVERY:
+    if kind in {Kind.EVERY, Kind.ENGLISH}:  # of English only a step of whole days that does not begin on a whole second
         if tz is not None:
             zone(tz)  # an interval has no wall clock, but a name that is no zone is still a mistake
         counted_from = None if spec.counted_from is None else _anchor(spec.counted_from)

@@ -74,6 +74,11 @@ def test_anchor_is_local_in_the_zone() -> None:
     assert rule.next_after(datetime(2026, 1, 1, tzinfo=UTC)) == datetime(2026, 7, 1, 3, 45, tzinfo=UTC)
 
 
+def test_days_may_be_counted_from_a_fraction_of_a_second() -> None:
+    rule = parse_rule(RuleSpec("every 1d", dtstart="2026-07-01T09:15:00.5Z", tz="Asia/Kolkata"))
+    assert rule.next_after(NOON) == datetime(2026, 11, 22, 9, 15, 0, 500_000, UTC)
+
+
 def test_asked_with_another_offset() -> None:
     tokyo = timezone(timedelta(hours=9))
     assert parse_every("every 1 day").next_after(datetime(2026, 11, 21, 8, tzinfo=tokyo)) == datetime(
