@@ -400,7 +400,7 @@ def _ticked(row: AnyRow, written: list[dict[str, Any]], next_us: int | None) -> 
     """Return the result of a tick for one schedule."""
     runs = tuple([(each["id"], each["slot"]) for each in written if each["state"] == "ready"])
     skipped = tuple([(each["slot"], each["slot_to"], each["reason"]) for each in written if each["state"] == "skipped"])
-    beside = row.may_be_busy or row.any_awake or row.failures
+    beside = row.may_be_busy or row.any_awake
     is_plain = len(runs) == 1 and not (skipped or beside)
     return Ticked(row.tenant_id, row.schedule_id, row.next_at, runs, skipped, next_us, is_plain)
 
