@@ -1,31 +1,36 @@
-"""The dashboard over two ledgers names one that cannot be reached, and shows the other's tenants."""
+"""The dashboard over two ledgers shows what it shows over one, and names a ledger that cannot be reached."""
 
 import html
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
+from difflib import unified_diff
 from pathlib import Path
 from typing import Any
 
 import httpx2
 from fastapi.routing import APIRoute
 from starlette.routing import Route
-from tests.api.running_api import serving
+from tests.api.running_api import SETTINGS, serving
 from tests.features.ledgers.systems import create_schedule, ledgers, opened
 from tests.store.bench import OK, THROWN, Bench
 from tests.store.virtual_clock import VirtualClock
 from tests.web.every_page import filled
 
+from lodger.engine.core.settings import Settings
+from lodger.engine.sync import Engine
 from lodger.engine.web.dashboard import Dashboard
 
 #: Tenants, each with its ledger.
 TENANTS = {"ada": "far", "bob": "home", "cy": "far", "dan": "home"}
+#: Ids, tokens and times of processors, which differ.
+_VARYING = re.compile(r"[0-9a-f]{8}-[0-9a-f-]{27}|lodger_\w+|\b[0-9a-f]{6,}\b|cpu_s day \S+")
 
 
-def furnish(engine: Any, clock: VirtualClock) -> None:
+def furnish(engine: Any, clock: VirtualClock, *, several: bool) -> None:
     for number, (tenant, ledger) in enumerate(TENANTS.items()):
         clock.advance(1)
-        create_schedule(engine, tenant, ledger=ledger)
+        create_schedule(engine, tenant, **({"ledger": ledger} if several else {}))
         engine.tenants.edit(tenant, name=f"name {9 - number}")
         bench, node = Bench(engine.at(tenant), clock), f"n-{tenant}"
         for run in range(number + 2):
@@ -82,13 +87,25 @@ def shown(engine: Any) -> Iterator[Pages]:
         yield pages
 
 
-def test_pages_name_a_ledger_that_cannot_be_reached_and_show_the_others(tmp_path: Path) -> None:
-    settings = ledgers(tmp_path, "home.db")
+def furnished(engine: Any, clock: VirtualClock, *, several: bool) -> dict[str, str]:
+    """Furnish an engine; return the words of each page of the platform and of a tenant of the second ledger."""
+    furnish(engine, clock, several=several)
+    with shown(engine) as pages:
+        return {name: _VARYING.sub("…", pages.text(path)) for name, path in pages.paths("ada")}
+
+
+def test_pages_are_those_of_one_ledger_and_name_one_that_cannot_be_reached(tmp_path: Path) -> None:
     clock = VirtualClock()
+    with Engine.open(str(tmp_path / "one.db"), clock=clock, settings=Settings(**SETTINGS)) as engine:
+        one = furnished(engine, clock, several=False)
+    settings, clock = ledgers(tmp_path, "home.db"), VirtualClock()
     with opened(settings, clock) as system:
-        furnish(system, clock)
-        with shown(system) as pages:
-            assert len([pages.text(path) for _name, path in pages.paths("ada")]) > 20, "a tenant of the second ledger"
+        several = furnished(system, clock, several=True)
+    assert len(one) > 20
+    for name, text in one.items():
+        assert text == several[name], name + "\n".join(
+            unified_diff(text.splitlines(), several[name].splitlines(), lineterm="", n=0)
+        )
     (tmp_path / "far.db").rename(tmp_path / "away.db")
     with opened(settings, clock) as system, shown(system) as pages:
         for name, path in pages.paths("bob"):
