@@ -79,11 +79,15 @@ def test_test_modules_are_imported_by_none() -> None:
 def test_a_private_access_is_found() -> None:
     assert private_accesses("engine._pool") == ["line 1: ._pool"]
     assert private_accesses("from lodger.engine.core.ids import _new") == ["line 1: import _new"]
+    assert private_accesses("if True:\n    from lodger.engine.core.ids import (\n  Ids, _MAX)") == [
+        "line 2: import _MAX"
+    ]
+    assert private_accesses("ids._MAX") == ["line 1: ._MAX"]
     assert private_accesses("self._x\nsuper()._x\nrow._asdict()\nengine.__class__") == []
 
 
 #: What a module with a private access has: parsing it takes a hundred times as long.
-SUSPECT = re.compile(r"(?<!\bself)(?<!\bcls)\._[a-z]|^from lodger\S* import (?:\([^)]*|.*)\b_[a-z]", re.MULTILINE)
+SUSPECT = re.compile(r"(?<!\bself)(?<!\bcls)\._(?!_)|^\s*from lodger\S* import (?:\([^)]*|.*)\b_(?!_)", re.MULTILINE)
 
 
 def private_accesses(source: str) -> list[str]:

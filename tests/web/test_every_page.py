@@ -70,7 +70,7 @@ def test_each_role_sees_its_own_tenant_and_viewers_no_controls(
             if tenant == "acme":
                 assert "/t/other" not in answer.text, path
             if role in {"viewer", "auditor"}:
-                assert not re.search("data-call|data-bulk|<textarea|type=.password", answer.text), path
+                assert not re.search("data-call|data-upload|<textarea|type=.password", answer.text), path
             if role is not None and answer.status_code == 200:
                 assert answer.headers["content-security-policy"] == POLICY
                 assert not [each for each in TAG.findall(answer.text) if REFUSED.search(VALUE.sub("", each))], path
@@ -83,7 +83,7 @@ def test_each_role_sees_its_own_tenant_and_viewers_no_controls(
 
 
 #: What controls of a page ask for: ``POST /tenants/acme/…``.
-CALL = re.compile('data-(?:call|rule-form)="((?:POST|PUT|PATCH|DELETE) [^"]*)"')
+CALL = re.compile('data-(?:call|upload)="((?:POST|PUT|PATCH|DELETE) [^"]*)"')
 
 
 def matches(route: Route, call: str) -> bool:

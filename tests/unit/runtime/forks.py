@@ -89,6 +89,7 @@ def work(runtime: Runtime | NativeRuntime, numbers: dict[str, int], wire: bytes,
 if __name__ == "__main__":
     _, asked, without, descriptor = sys.argv
     for owner, part in PARTS[without]:
+        assert hasattr(owner, part), part
         setattr(owner, part, lambda *_arguments: None)
     ready = prepare(asked)
     gc.freeze()
