@@ -217,6 +217,7 @@ def test_a_large_record_keeps_its_beginning(stage: Stage) -> None:
     assert 0 < len(record.calls) < 150
     replayed = run(record)
     assert replayed.verdict == "undecided", replayed.differences
+    stage.engine.tenants.edit("acme", limits={"wall_ms": 60_000, "cpu_ms": 200})
 
 
 def test_replay_on_another_machine(stage: Stage, tmp_path: Path) -> None:
