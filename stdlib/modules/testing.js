@@ -58,8 +58,18 @@ const matchers = {
 
 const MOST = 20_000; // characters of a value in a report
 const shown = (value) => text(value).slice(0, MOST);
-const text = (value) => value instanceof RegExp || typeof value === "bigint" || typeof value === "number" ? String(value)
-  : JSON.stringify(value, null, 2) ?? String(value);
+const text = (value) => value instanceof RegExp || ["bigint", "number", "undefined"].includes(typeof value) ? String(value)
+  : JSON.stringify(value, visible, 2) ?? String(value);
+
+// JSON shows maps, sets, bytes, errors and members without a value as nothing or null, and refuses a BigInt.
+function visible(name, value) {
+  const kind = kindOf(value);
+  if (kind === "BigInt") return `${value}n`;
+  if (["Map", "Set", "ArrayBuffer", "DataView"].includes(kind)) return itemsOf(value, kind);
+  const isBlank = isObject(value) ? !["Array", "Object"].includes(kind) && Object.keys(value).length === 0
+    : value === undefined || (typeof value === "number" && !Number.isFinite(value));
+  return isBlank ? String(value) : value;
+}
 
 /** What a value should be: a failed expectation ends the case and shows both. */
 export function expect(actual) {

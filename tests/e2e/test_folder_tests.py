@@ -162,6 +162,31 @@ def test_values_of_each_class_are_compared_by_what_they_hold(tmp_path: Path) -> 
     assert found == [f"equal {number}" for number in range(len(EQUAL))], said.out
 
 
+DIFFERENCES = [
+    ("new Map([[1, 'one']]), new Map([[1, 'two']])", "two", "one"),
+    ("{ a: new Set([1]) }, { a: new Set([2]) }", "2", "1"),
+    ("{ a: 1n }, { a: 2n }", "2n", "1n"),
+    ("Object(1n), Object(2n)", "2n", "1n"),
+    ("new Error('one'), new Error('two')", "Error: two", "Error: one"),
+    ("new Uint8Array([1]).buffer, new Uint8Array([2]).buffer", "2", "1"),
+    ("new URLSearchParams('a=1'), new URLSearchParams('a=2')", "a=2", "a=1"),
+    ("{ a: NaN }, { a: null }", "null", "NaN"),
+    ("{ a: undefined }, {}", "{}", "undefined"),
+]
+
+
+def test_a_failed_comparison_shows_the_difference_of_values_that_json_does_not_have(tmp_path: Path) -> None:
+    (tmp_path / "job.js").write_text("export default () => 1;\n")
+    head = 'import { test, expect } from "testing";\nconst compare = (a, b) => expect(a).toEqual(b);\n'
+    lines = [f"test('{number}', {{}}, () => compare({pair}));" for number, (pair, _, _) in enumerate(DIFFERENCES)]
+    (tmp_path / "job.test.js").write_text(head + "\n".join(lines) + "\n")
+    said = inside("test", str(tmp_path)).out.split("\nfailed ")
+    for report, (pair, wanted, found) in zip(said, DIFFERENCES, strict=True):
+        changed = [line.strip() for line in report.splitlines()]
+        assert any(line.startswith("-") and wanted in line for line in changed), (pair, report)
+        assert any(line.startswith("+") and found in line for line in changed), (pair, report)
+
+
 def test_functions_of_the_platforms_file_are_requests_which_a_recording_answers(tmp_path: Path) -> None:
     peer = Peer(paths={"/crm.score": answer(b"0.5", "200 OK", "Content-Type: application/json")})
     with thread_of_peers(peer):
