@@ -333,10 +333,13 @@ class _Grammar:
             raise self.unexpected("a unit such as minutes, hours, days or weeks", f"{self.peek().text} minutes")
         if any(not count for count, _ in found):
             raise self.unread("a step is at least one", span, f"every {found[0][1]}")
-        name = found[0][1]
+        count, name = found[0]
+        if name == "minute" and re.search(r"\d\s*M\b", self.text[slice(*span)]):
+            texts = f"every {count} minutes", f"every {count} months on the 1st"
+            raise self.unread("M is short for minutes and for months", span, *texts)
         unit = UNITS.get(name)
         if len(found) == 1 and isinstance(unit, tuple):
-            self._step(found[0][0], name, unit, strong, first)
+            self._step(count, name, unit, strong, first)
             return
         total = 0
         for count, each in found:
@@ -1155,6 +1158,9 @@ class _Grammar:
                     texts = [f"{each.hour}:{minute}am", later]
                 else:
                     texts = [f"12:{minute}pm", f"12:{minute}am"]
+                if place and (before := found[place - 1]).half == "pm":  # 8pm and 10 are 20:00 and 22:00 to most
+                    is_later = each.hour > before.hour % 12
+                    texts.sort(key=lambda text: (text == later) != is_later)
                 raise self.unread("am or pm is not said for each time", span, *texts)
             each.half = half
             if each.second_of_day() >= following[0].second_of_day():
