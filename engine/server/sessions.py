@@ -20,6 +20,7 @@ from lodger.engine.server.problems import Refused
 from lodger.engine.service.engine import Engine
 from lodger.engine.service.operations.route import ROOT
 from lodger.engine.store import audit
+from lodger.engine.store.context import StoreContext
 from lodger.engine.store.tenants import sessions
 from lodger.engine.store.tenants.sessions import NewSession
 
@@ -38,6 +39,24 @@ class BrowserSession(RequestModel):
     tenant_id: str | None
     csrf: str
     expires_at: datetime | None = None
+
+
+def begin_session(
+    context: StoreContext, connection: Connection, request: Request, caller: Caller, by: str, **more: Any
+) -> NewSession:
+    """Store a new session in place of the browser's present one, and audit it.
+
+    Args:
+        by: how the browser signs in.
+        more: ``life_us`` and ``id_token``, see :func:`lodger.engine.store.tenants.sessions.begin`.
+    """
+    before, now_us = session_of(request), context.clock.now_us()
+    if before is not None:
+        sessions.end(connection, before)
+    audit_context = AuditContext(caller.called, "http", request_id=request_id(request))
+    doing = audit.AuditSubject("sessions.begin", caller.tenant_id, caller.token_id, caller.name)
+    audit.write(context, connection, audit_context, doing, None, {"address": client(request), "by": by}, now_us)
+    return sessions.begin(connection, caller, now_us, **more)
 
 
 def add(router: APIRouter, engine: Engine, bodies: Bodies, authentication: Authentication) -> None:
@@ -66,16 +85,10 @@ def add(router: APIRouter, engine: Engine, bodies: Bodies, authentication: Authe
         async with bodies.read(request, client(request)) as sent:
             token = (await bodies.json(request, Login, sent, client(request))).token
         caller = await authentication.by_token(f"Bearer {token}", client(request))
-        before, now_us = session_of(request), context.clock.now_us()
-        audit_context = AuditContext(caller.called, "http", request_id=request_id(request))
 
         def store_session(connection: Connection) -> NewSession:
-            """Store the new session in place of the browser's present one, and audit it."""
-            if before is not None:
-                sessions.end(connection, before)
-            doing = audit.AuditSubject("sessions.begin", caller.tenant_id, caller.token_id, caller.name)
-            audit.write(context, connection, audit_context, doing, None, {"address": client(request)}, now_us)
-            return sessions.begin(connection, caller, now_us)
+            """Store the session of the token's caller."""
+            return begin_session(context, connection, request, caller, "token")
 
         begun = await authentication.in_ledger_of(caller, client(request), store_session, writes=True)
         answer = JSONResponse(_body(caller, begun.csrf, from_us(begun.expires_us)), 201)

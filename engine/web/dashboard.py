@@ -12,19 +12,18 @@ from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
-from lodger.engine.core.access.audit_context import AuditContext
 from lodger.engine.core.access.roles import Caller, Role
 from lodger.engine.core.partial_answers import HEADER
 from lodger.engine.server.app import Api
-from lodger.engine.server.auth import client, is_page, keep_session, session_of
+from lodger.engine.server.auth import is_page, keep_session
 from lodger.engine.server.operation_call import authenticated, request_id
 from lodger.engine.server.problems import problem, routing_error
+from lodger.engine.server.sessions import begin_session
 from lodger.engine.service.engine import Engine
-from lodger.engine.store import audit
 from lodger.engine.store.tenants import sessions, sign_in_codes
 from lodger.engine.store.tenants.sessions import NewSession
-from lodger.engine.web import forms, listing, rendering, sign_in
-from lodger.engine.web.page import Reader, Values, root_of
+from lodger.engine.web import forms, listing, rendering
+from lodger.engine.web.page import Reader, Values, page_after, root_of
 from lodger.engine.web.pages import actions, find, operations, overview, schedules, scripts, tenants
 from lodger.engine.web.texts import LANGUAGE, _, preferred
 from lodger.stdlib import declarations
@@ -45,32 +44,26 @@ FRESH_S = 1.0
 MAX_CACHED = 200
 Page = Callable[[Reader], tuple[str, Values]]
 
-#: Pages by path; wings add theirs.
+#: Pages of all tenants by path, each with one of the same for a tenant; wings add theirs.
 PAGES: dict[str, Page] = {
-    "/": overview.overview,
-    "/tenants": tenants.tenants,
+    "": overview.overview,
     "/schedules": schedules.schedules,
     "/actions": actions.actions,
     "/scripts": scripts.scripts,
     "/audit": tenants.audit,
-    "/nodes": tenants.nodes,
     "/find": find.find,
     "/operations": operations.operations,
     "/operations/{operation}": operations.operation,
-    "/t/{tenant}": overview.overview,
-    "/t/{tenant}/schedules": schedules.schedules,
+}
+#: Pages of the platform alone, and of a tenant alone.
+OTHERS: dict[str, Page] = {
+    "/tenants": tenants.tenants,
     "/t/{tenant}/new-schedule": schedules.new,
     "/t/{tenant}/schedules/{schedule}": schedules.schedule,
-    "/t/{tenant}/actions": actions.actions,
     "/t/{tenant}/actions/{action}": actions.action,
-    "/t/{tenant}/scripts": scripts.scripts,
     "/t/{tenant}/new-script": scripts.new,
     "/t/{tenant}/scripts/{script}": scripts.script,
-    "/t/{tenant}/audit": tenants.audit,
     "/t/{tenant}/settings": tenants.settings,
-    "/t/{tenant}/find": find.find,
-    "/t/{tenant}/operations": operations.operations,
-    "/t/{tenant}/operations/{operation}": operations.operation,
 }
 #: Links to pages of wings in the navigation: path below the tenant or the root, and title.
 LINKS: list[tuple[str, str]] = []
@@ -124,8 +117,9 @@ class Dashboard:
             self._api.authentication.asking.add(("POST", path))
             router.add_route(path, self._guarded(partial(form, self)), methods=["POST"], include_in_schema=False)
         self._api.framework.add_exception_handler(HTTPException, self._unrouted)
-        for path, page in PAGES.items():
-            router.add_route(path, self._guarded(partial(self._answer, page=page)), include_in_schema=False)
+        of_tenant = {f"/t/{{tenant}}{path}": page for path, page in PAGES.items()}
+        for path, page in (PAGES | of_tenant | OTHERS).items():
+            router.add_route(path or "/", self._guarded(partial(self._answer, page=page)), include_in_schema=False)
 
     def add_public(self, path: str, endpoint: Callable[[Request], Awaitable[Response]]) -> None:
         """Add a page that needs no authentication. What it raises is answered with the page of the error."""
@@ -270,23 +264,16 @@ class Dashboard:
             of: the caller if it is known before: its session lives in the ledger of its tenant. Otherwise each ledger is asked for it.
             life_us, id_token: see :func:`lodger.engine.store.tenants.sessions.begin`.
         """
-        engine, before = self._api.engine, session_of(request)
+        engine = self._api.engine
 
         def begin_session_in(ledger: Engine) -> NewSession | None:
             """Begin the session in this ledger if it knows the caller."""
-            context, now_us = ledger.context, ledger.context.clock.now_us()
-            with context.database.write() as connection:
+            with ledger.context.database.write() as connection:
                 caller = find(connection)
                 if caller is None:
                     return None
-                if before is not None:
-                    sessions.end(connection, before)
-                doing = audit.AuditSubject("sessions.begin", caller.tenant_id, caller.token_id, caller.name)
-                audit_context = AuditContext(caller.called, "http", request_id=request_id(request))
-                audit.write(
-                    context, connection, audit_context, doing, None, {"address": client(request), "by": by}, now_us
-                )
-                return sessions.begin(connection, caller, now_us, life_us=life_us, id_token=id_token)
+                more = {"life_us": life_us, "id_token": id_token}
+                return begin_session(ledger.context, connection, request, caller, by, **more)
 
         begun = await self._api.calls.run(
             "sign-in",
@@ -310,7 +297,7 @@ class Dashboard:
                 """Return the caller of the sign-in link's code, which holds once."""
                 return sign_in_codes.redeem(connection, code, self._api.engine.context.clock.now_us())
 
-            answer = await self.begin(request, redeem_code, "sign-in link", next_page=sign_in.page_after(request))
+            answer = await self.begin(request, redeem_code, "sign-in link", next_page=page_after(request))
             if answer is not None:
                 return answer
             why = _("This sign-in link was used already or is too old. Ask for a new one, or use a token.")
@@ -318,7 +305,7 @@ class Dashboard:
 
     def ask_to_sign_in(self, request: Request, why: str) -> Response:
         """Return the page to sign in, with the reason why signing in was refused."""
-        next_page = sign_in.page_after(request)
+        next_page = page_after(request)
         ways = [found for way in self.sign_ins if (found := way(next_page)) is not None]
         return self._html(self.rendered(request, "sign_in.html", refused=why, ways=ways), 401 if why else 200)
 

@@ -22,12 +22,10 @@ def add_dashboard(api: "Api") -> bool:
     return True
 
 
-def link(engine: "Engine", url: str) -> str | None:
-    """Return the URL that signs an administrator in once, within 15 minutes; None if there is no administrator."""
-    from lodger.engine.web import sign_in
-
-    path = sign_in.link(engine)
-    return None if path is None else url.rstrip("/") + path
+def link(engine: "Engine", url: str = "") -> str | None:
+    """Return the URL, or its path, that signs the oldest valid administrator in once, within 15 minutes; None if there is none."""
+    code = engine.tokens.sign_in_code()
+    return None if code is None else f"{url.rstrip('/')}/sign-in?code={code}"
 
 
 def shows_secrets() -> bool:

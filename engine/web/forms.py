@@ -19,8 +19,8 @@ from lodger.engine.server.operation_call import authenticated
 from lodger.engine.server.problems import Refused, problem
 from lodger.engine.service.operations.route import ROOT, Route
 from lodger.engine.store.tenants import sessions
-from lodger.engine.web import rule_form, sign_in
-from lodger.engine.web.page import root_of
+from lodger.engine.web import rule_form
+from lodger.engine.web.page import own_path, page_after, root_of
 from lodger.engine.web.pages import operations
 from lodger.sandbox import prescan
 
@@ -102,12 +102,12 @@ async def call(pages: "Dashboard", request: Request) -> Response:
     shown: Values = {"fields": fields, "answer": value, "once": once}
     if by_script:
         html = pages.rendered(request, part, builder=builder, **shown) if part and value is not None else None
-        then = asked and sign_in.own_path(request, _filled(asked, fields | named))
+        then = asked and own_path(request, _filled(asked, fields | named))
         return JSONResponse({"html": html, "then": then, "changes": route.changes, "next": named.get("answer.next")})
     if once or (part and value is not None and not asked):
         return pages.shown(request, "call.html", route=route, question="", part=part, builder=None, **shown)
     return RedirectResponse(
-        sign_in.own_path(request, _filled(asked, fields | named) if asked else fields.get("_back", "")), 303
+        own_path(request, _filled(asked, fields | named) if asked else fields.get("_back", "")), 303
     )
 
 
@@ -147,7 +147,7 @@ def is_by_script(request: Request) -> bool:
 async def _asking(pages: "Dashboard", request: Request, fields: Mapping[str, str]) -> dict[str, str]:
     """Return the fields of the page that asks whether to go on: the session's token, where to return, and a key by which two clicks
     are one request."""
-    back = sign_in.own_path(request, fields.get("_back") or request.headers.get("referer", ""))
+    back = own_path(request, fields.get("_back") or request.headers.get("referer", ""))
     return {"_csrf": await _csrf(pages, request), "_back": back, "_key": secrets.token_hex(16)}
 
 
@@ -165,13 +165,8 @@ async def signed_out(pages: "Dashboard", request: Request) -> Response:
     answer = await sent_to_api(pages, request, "DELETE", "/session", None, fields)
     if answer.status_code >= 400:
         return pages.problem_page(request, answer)
-    elsewhere = answer.headers.get("location")
     # A page, because a form's answer may lead to no other site.
-    left = (
-        RedirectResponse(f"{root_of(request)}/sign-in", 303)
-        if elsewhere is None
-        else pages.shown(request, "signed_in.html", next=elsewhere)
-    )
+    left = pages.shown(request, "signed_in.html", next=answer.headers.get("location", f"{root_of(request)}/sign-in"))
     left.headers["set-cookie"] = answer.headers["set-cookie"]
     return left
 
@@ -186,12 +181,16 @@ async def signed_in(pages: "Dashboard", request: Request) -> Response:
     if answer.status_code >= 400:
         return pages.problem_page(request, answer)
     cookies = {"set-cookie": answer.headers["set-cookie"]}
-    return RedirectResponse(sign_in.page_after(request), 303, cookies)
+    return RedirectResponse(page_after(request), 303, cookies)
 
 
 def _given(request: Request) -> Values:
-    """Return the JSON body that the button of a form sends."""
-    found = _json(request.query_params.get("body") or "{}")
+    """Return the JSON body that the button of a form sends.
+
+    Raises:
+        InputError: json_invalid.field.
+    """
+    found = _value("body", "json", request.query_params.get("body") or "{}")
     return found if isinstance(found, dict) else {}
 
 
@@ -229,7 +228,11 @@ def _body(route: Route, fields: Mapping[str, str], nest: str | None, given: Valu
         InputError: json_invalid.field.
     """
     if nest:
-        return {nest: {name: _json(text) for name, text in fields.items() if text and not name.startswith("_")}}
+        return {
+            nest: {
+                name: _value(name, "number", text) for name, text in fields.items() if text and not name.startswith("_")
+            }
+        }
     was: Values | None = json.loads(fields["_was"]) if "_was" in fields else None
     body: Values = dict(given)
     for parameter in route.at("body"):
@@ -242,14 +245,6 @@ def _body(route: Route, fields: Mapping[str, str], nest: str | None, given: Valu
     return body
 
 
-def _json(text: str) -> Any:
-    """Return the value of a JSON text; the text itself if it is none, which the API refuses by the field's name."""
-    try:
-        return prescan.decode(text)
-    except ValueError:
-        return text  # which the API refuses by the name of the field
-
-
 def _value(name: str, kind: str, text: str) -> Any:
     """Return what is typed into a field as the value that the API takes.
 
@@ -259,16 +254,13 @@ def _value(name: str, kind: str, text: str) -> Any:
     if kind == "mixed" and text.lstrip()[:1] not in {"[", "{"}:
         lines = [each for each in text.split("\n") if each.strip()]
         return lines if len(lines) > 1 else text.strip()
-    if kind == "source":
-        found = _json(text) if text.lstrip().startswith("{") else text
-        return found if isinstance(found, dict) else text
-    if kind in {"json", "mixed"}:
+    if kind in {"json", "mixed", "number"} or (kind == "source" and text.lstrip().startswith("{")):
         try:
             return prescan.decode(text)
         except ValueError as wrong:
+            if kind == "source":
+                return text
             raise InputError("json_invalid.field", name=name, reason=wrong.__cause__ or wrong) from None
-    if kind == "number":
-        return _json(text)
     if kind == "boolean":
         return text in {"true", "on"}
     if kind == "words":

@@ -1,5 +1,6 @@
 """What a page is made from: operations asked with the caller's role, and the request's tenant and query."""
 
+import re
 from collections.abc import Callable
 from datetime import datetime
 from functools import partial
@@ -19,6 +20,8 @@ from lodger.engine.store.connection.database import read_together, reads_from_re
 
 #: Entries of a list on one page.
 PAGE = 50
+#: A path of this host: no other host after two slashes or a backslash, and nothing that a header or a browser reads differently.
+PATH = re.compile(r"/(?!/)[!-\[\]-~]{0,2000}", re.ASCII)
 Values = dict[str, Any]
 T = TypeVar("T")
 
@@ -26,6 +29,19 @@ T = TypeVar("T")
 def root_of(request: Request) -> str:
     """Return the path at which the application is mounted; empty at the host's root."""
     return str(request.scope.get("root_path", ""))
+
+
+def own_path(request: Request, place: str) -> str:
+    """Return the path and query of an address of this dashboard; its root for any other."""
+    root, host = root_of(request), re.escape(request.headers.get("host", ""))
+    wanted = re.sub(rf"^https?://{host}(?=/)", "", place).partition("#")[0]
+    return wanted if PATH.fullmatch(wanted) and wanted.startswith(root + "/") else root + "/"
+
+
+def page_after(request: Request) -> str:
+    """Return the page of the dashboard that a request names with ``next``, but for the page to sign in; else the root."""
+    wanted = own_path(request, request.query_params.get("next", ""))
+    return root_of(request) + "/" if wanted.startswith(root_of(request) + "/sign-in") else wanted
 
 
 class Reader:

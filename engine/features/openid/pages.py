@@ -18,8 +18,9 @@ from lodger.engine.server.auth import client, cookie_name
 from lodger.engine.server.problems import Refused
 from lodger.engine.store import signing_keys
 from lodger.engine.store.tenants import sign_in_codes, tenants
-from lodger.engine.web import dashboard, sign_in
+from lodger.engine.web import dashboard
 from lodger.engine.web.dashboard import Dashboard
+from lodger.engine.web.page import page_after
 
 if TYPE_CHECKING:
     from lodger.engine.features.openid.provider import Provider
@@ -74,7 +75,7 @@ class OpenIdPages:
     async def _start(self, request: Request) -> Response:
         """Send a browser to the provider, with a cookie that binds the sign-in to it."""
         provider = self._configured()
-        secret, kept = secrets.token_urlsafe(32), sign_in.page_after(request)
+        secret, kept = secrets.token_urlsafe(32), page_after(request)
         state, nonce, verifier = await self._api.calls.run("sign-in", lambda: self._derived(secret))
         url = await provider.authorization_url(self._callback(request), state, nonce, verifier)
         answer = RedirectResponse(url, 303)

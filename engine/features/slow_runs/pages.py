@@ -18,5 +18,5 @@ def durations(reader: Reader) -> tuple[str, Values]:
 
 
 rendering.TEMPLATES.append(files("lodger.engine.features.slow_runs") / "templates")
-dashboard.PAGES |= {"/durations": durations, "/t/{tenant}/durations": durations}
+dashboard.PAGES["/durations"] = durations
 dashboard.LINKS.append(("/durations", "Durations"))

@@ -9,7 +9,7 @@ from tests.api.running_api import running_api
 
 from lodger.engine.core.errors import InputError
 from lodger.engine.service.platform_file import PlatformFile
-from lodger.engine.web import sign_in
+from lodger.engine.web import dashboard_link
 from lodger.engine.web.dashboard import Dashboard
 
 SVG = '<svg xmlns="http://www.w3.org/2000/svg"><script>alert(1)</script></svg>'
@@ -37,7 +37,7 @@ def test_pages_show_name_logo_and_colours(tmp_path: Path) -> None:
             assert "<h1>Lodger</h1>" in browser.get("/sign-in").text
             assert browser.get("/static/brand.css").status_code == 404
             PlatformFile(tmp_path / "lodger.toml").apply(lodge.engine)
-            for path in ("/sign-in", str(sign_in.link(lodge.engine)), "/tenants", "/nowhere"):
+            for path in ("/sign-in", str(dashboard_link.link(lodge.engine)), "/tenants", "/nowhere"):
                 shown = browser.get(path).text
                 assert "&lt;Shop&gt; &amp; Sons" in shown
                 assert "Lodger<" not in shown
