@@ -19,7 +19,7 @@ from lodger.engine.core.clock import from_us
 from lodger.engine.core.serialization import to_jsonable
 from lodger.engine.service import effect_diff
 from lodger.engine.service.humanize import WAITS, words_of
-from lodger.engine.web import charts, heat_map, texts
+from lodger.engine.web import charts, month_view, texts
 from lodger.engine.web.charts import duration_text as duration
 from lodger.engine.web.field_changes import field_changes
 from lodger.engine.web.listing import term
@@ -212,9 +212,9 @@ def _environment(language: str) -> Environment:
         "asks": asks,
         "sends": sends,
         "charts": charts,
-        "slots": heat_map.slots,
-        "months": heat_map.months,
-        "weekdays": heat_map.weekdays,
+        "coming": month_view.coming,
+        "months": month_view.months,
+        "weekdays": month_view.weekdays,
     }
     made.globals["count"] = "{:,.0f}".format
     return made

@@ -4,7 +4,7 @@ from functools import partial
 from typing import Any
 
 from lodger.engine.core.errors import InputError
-from lodger.engine.web import heat_map, rendering, rule_form
+from lodger.engine.web import month_view, rendering, rule_form
 from lodger.engine.web.listing import listing
 from lodger.engine.web.page import Reader, Values
 from lodger.engine.web.pages import operations
@@ -50,14 +50,14 @@ def schedule(reader: Reader) -> tuple[str, Values]:
         ("schedules.revisions", of | {"limit": 10}),
         partial(_preview, reader, schedule),
     )
+    coming = {each.day.isoformat(): each.slots for each in calendar.coming}
     durations = [each for each in map(rendering.took, reversed(runs)) if each is not None]
     return "schedule.html", {
         "schedule": schedule,
         "runs": runs,
         "durations": durations,
         "preview": slots,
-        "past": heat_map.past(calendar.past),
-        "coming": heat_map.coming(calendar.coming),
+        "days": month_view.coming(coming) | month_view.past(calendar.past),
         "complete": calendar.complete,
         "builder": rule_form.fields_of(schedule.rules),
         "revisions": revisions,
