@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from math import floor, log10
+from math import log10
 from typing import Any
 
 from lodger.engine.service.humanize import humanize_duration
@@ -71,20 +71,14 @@ def lateness(activity: Any) -> Chart:
 def throughput(activity: Any) -> Chart:
     """Return the ended actions of each part of the time, done and failed."""
     busiest = max(activity.parts, key=lambda each: each.done + each.failed)
-    top = round_number(busiest.done + busiest.failed)
+    most = busiest.done + busiest.failed
+    top = max(4, most + most % 2)  # halves of it are whole
     text = _(
         "Actions that ended in the last {0}: {1} done, {2} failed; the most, {3}, at {4}.",
-        span(activity), activity.done, activity.failed, busiest.done + busiest.failed, clock(busiest.start),
+        span(activity), activity.done, activity.failed, most, clock(busiest.start),
     )  # fmt: skip
-    marks = {f"{top * share:g}": share for share in (0.0, 0.5, 1.0)}
+    marks = {f"{top * share:,.0f}": share for share in (0.0, 0.5, 1.0)}
     return Chart(text, marks, top, lambda each: _("{0} done, {1} failed", each.done, each.failed))
-
-
-def round_number(value: float) -> float:
-    """Return the least number not below ``value`` that is 1, 2, 3, 4, 6, 8 or 10 times a power of ten, and at least 4: halves of it
-    are whole."""
-    decade = 10.0 ** floor(log10(max(value, 1.0)))
-    return max(4.0, next(step * decade for step in (1.0, 2.0, 3.0, 4.0, 6.0, 8.0, 10.0) if step * decade >= value))
 
 
 def time_axis(activity: Any) -> Iterator[tuple[int, str, int, int]]:
@@ -122,6 +116,6 @@ def span(activity: Any) -> str:
     return _("hour") if hours == 1 else _("{0} hours", hours) if hours < 48 else _("{0} days", hours // 24)
 
 
-def clock(instant: datetime, form: str = "%H:%M UTC") -> str:
+def clock(instant: datetime) -> str:
     """Return the time of day of an instant in UTC."""
-    return instant.astimezone(UTC).strftime(form)
+    return instant.astimezone(UTC).strftime("%H:%M UTC")

@@ -7,9 +7,9 @@ from math import log10
 from typing import Any
 
 from lodger.engine.web.charts import duration_text
-from lodger.engine.web.texts import _, filled
+from lodger.engine.web.texts import _
 
-#: Attempts and deliveries that are shown.
+#: Deliveries that are shown.
 MOST = 8
 
 
@@ -54,53 +54,46 @@ def timeline(action: Any, attempts: Sequence[Any], deliveries: Sequence[Any], no
 
 def _phases(action: Any, attempts: Sequence[Any], deliveries: Sequence[Any], now: datetime) -> Iterator[Phase]:
     """Yield the phases of an action's life in order."""
-    first = attempts[-MOST].started_at if len(attempts) > MOST else None
-    began = min(action.due_at, *(each.started_at for each in attempts)) if attempts else action.due_at
-    at, event = began, "due"
-    for each in attempts[-MOST:]:
-        earlier = len(attempts) - MOST
-        words = (
-            _("{0} earlier attempts", earlier)
-            if first == each.started_at
-            else _("waits for a retry")
-            if event != "due"
-            else _("waits")
-        )
-        if each.started_at > at:
-            waited = duration_text(_ms(at, each.started_at))
-            yield Phase(at, each.started_at, _(event), "wait", f"{words} {waited}")
-        due = _("due") + ", " if event == "due" and at == each.started_at else ""
-        yield from _attempt(each, due, len(attempts) > 1, now)
-        at = each.finished_at or now
-        event = "ended" if each.outcome is None or each.outcome.value == "ok" else "failed"
+    at, event = min((action.due_at, *(each.started_at for each in attempts))), _("due")
+    for each in attempts:
+        if each.started_at > at or each is attempts[0]:
+            yield _wait(at, each.started_at, event)
+        yield from _attempt(each, len(attempts) > 1, now)
+        at, event = each.finished_at or now, _ended(each)
     if action.finished_at is None and not (attempts and attempts[-1].finished_at is None):
-        yield Phase(at, max(at, now), _(event), "wait", _("waits"))
+        yield _wait(at, max(at, now), event)
+    event = _written(action)
     for each in _sent(deliveries):
-        yield Phase(
-            at,
-            max(at, each.sent_at),
-            _written(action) if event != "sent" else _(event),
-            "send",
-            _("{0} to {1}", each.kind, each.to[0] if each.to else "–")[:24],
-        )
-        at, event = max(at, each.sent_at), "sent"
+        sent = max(at, each.sent_at)
+        yield Phase(at, sent, event, "send", _("{0} to {1}", each.kind, each.to[0] if each.to else "–")[:24])
+        at, event = sent, _("sent")
 
 
-def _attempt(attempt: Any, due: str, numbered: bool, now: datetime) -> Iterator[Phase]:
-    """Yield how an attempt ran, and how its effects were committed."""
+def _wait(start: datetime, end: datetime, event: str) -> Phase:
+    """Return the phase between an event and the next attempt."""
+    return Phase(start, end, event, "wait", _("waits {0}", duration_text(_ms(start, end))))
+
+
+def _attempt(attempt: Any, numbered: bool, now: datetime) -> Iterator[Phase]:
+    """Yield how an attempt ran, and how its effects were committed, or its failure was recorded."""
     over = attempt.finished_at
-    end = now if over is None else min(over, attempt.started_at + timedelta(milliseconds=attempt.usage.wall_ms))
+    begins = _("step {0}, attempt {1}", attempt.step + 1, attempt.n) if numbered else _("started")
     logged = tuple(datetime.fromtimestamp(each.us / 1e6, UTC) for each in attempt.logs[:200] if each.us)
-    kind = "running" if attempt.outcome is None else "ok" if attempt.outcome.value == "ok" else "failed"
-    begins = due + (_("step {0}, attempt {1}", attempt.step + 1, attempt.n) if numbered else _("started"))
-    took = duration_text(_ms(attempt.started_at, now) if over is None else attempt.usage.wall_ms)
+    if over is None:
+        yield Phase(attempt.started_at, now, begins, "running", duration_text(_ms(attempt.started_at, now)), logged)
+        return
+    kind = "ok" if attempt.outcome.value == "ok" else "failed"
+    end = min(over, attempt.started_at + timedelta(milliseconds=attempt.usage.wall_ms))
     calls = attempt.usage.host_calls
     called = _("1 host call") if calls == 1 else _("{0} host calls", calls)
-    words = _("runs {0}", took) if over is None else f"{took}, {called}"
-    yield Phase(attempt.started_at, end, begins, kind, words, logged)
-    if over is not None and over > end:
-        ended, outcome = (_("ended"), _("commits {0}")) if kind == "ok" else (_("failed"), _("records it {0}"))
-        yield Phase(end, over, ended, f"commit {kind}", filled(outcome, duration_text(_ms(end, over))))
+    yield Phase(attempt.started_at, end, begins, kind, f"{duration_text(attempt.usage.wall_ms)}, {called}", logged)
+    if over > end:
+        yield Phase(end, over, _ended(attempt), f"commit {kind}", _("writes {0}", duration_text(_ms(end, over))))
+
+
+def _ended(attempt: Any) -> str:
+    """Return the word for the end of an attempt."""
+    return _("failed") if attempt.outcome is not None and attempt.outcome.value != "ok" else _("ended")
 
 
 def _written(action: Any) -> str:

@@ -27,7 +27,7 @@ BEST = {
 PAGES: dict[str, tuple[str, str | None]] = {
     "overview": ("/", None),
     "tenants": ("/tenants", None),
-    "nodes": ("/nodes", None),
+    "nodes": ("/operations/nodes.list", None),
     "schedules": ("/schedules", None),
     "schedule": ("/t/bluebird/schedules/weekly-figure", None),
     "edit": ("/t/bluebird/operations/schedules.edit?schedule=weekly-figure", None),

@@ -15,11 +15,11 @@ from tests.web.every_page import NAME, hostile_api, paths
 from lodger.engine.core.access.roles import Role
 from lodger.engine.features import TABLE
 from lodger.engine.service.operations.route import Route
-from lodger.engine.web import sign_in
+from lodger.engine.web import dashboard_link
 from lodger.engine.web.dashboard import POLICY
 
 #: Pages of the platform alone.
-OF_PLATFORM = {"/tenants", "/nodes"}
+OF_PLATFORM = {"/tenants"}
 #: Tags of axe's rules: WCAG 2.2, levels A and AA.
 WCAG = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa"]
 OF_COLOURS_AND_WIDTH = ["color-contrast", "target-size", "scrollable-region-focusable"]
@@ -93,7 +93,7 @@ def matches(route: Route, call: str) -> bool:
 
 
 def _as_admin(hostile: RunningApi, page: Page) -> None:
-    page.goto(hostile.url + str(sign_in.link(hostile.engine)))
+    page.goto(hostile.url + str(dashboard_link.link(hostile.engine)))
 
 
 #: What no page asks for: another type, a number out of range, a byte that no text may hold, another script.

@@ -17,7 +17,7 @@ from tests.web.browsing import WAIT_MS, Browser, Page, opened
 from lodger.engine.effects import outcome_commit
 from lodger.engine.effects.finished import Finished
 from lodger.engine.store.lifecycle import claims, leases, running_lines
-from lodger.engine.web import sign_in
+from lodger.engine.web import dashboard_link
 from lodger.engine.web.dashboard import Dashboard
 from lodger.sandbox.job import LogLine, Usage
 from lodger.sandbox.outcome import Outcome
@@ -49,7 +49,7 @@ def page(lodge: RunningApi, browser: Browser) -> Iterator[Page]:
     """A page that is signed in as an administrator."""
     with opened(browser, viewport={"width": 1280, "height": 800}) as made:
         made.on("dialog", lambda dialog: dialog.accept())
-        made.goto(lodge.url + str(sign_in.link(lodge.engine)))
+        made.goto(lodge.url + str(dashboard_link.link(lodge.engine)))
         yield made
 
 
@@ -111,7 +111,7 @@ def test_every_list_is_a_file(lodge: RunningApi) -> None:
         for path, column in (
             ("/scripts", "version"), ("/audit?verb=tenants.create", "verb"), ("/t/acme/audit", "actor"),
             ("/operations/tokens.list", "role"), ("/t/acme/operations/tokens.list", "role"),
-            ("/t/acme/operations/scripts.versions?name=job", "modules"), ("/nodes", "slots"),
+            ("/t/acme/operations/scripts.versions?name=job", "modules"), ("/operations/nodes.list", "slots"),
         ):  # fmt: skip
             shown = re.findall('<a href="([^"]+)" download', browser.get(path).text)
             csv_file, json_file = (
@@ -287,8 +287,8 @@ def test_lists_without_pages_are_sorted_by_each_column_and_so_are_their_files(lo
         for path, name, rising in (
             ("/t/timed/durations", "Latest five", ["fast", "usual", "slow"]),
             ("/t/timed/durations", "Schedule", ["fast", "slow", "usual"]),
-            ("/nodes", "Name", ["fast", "slow", "usual"]),
-            ("/nodes", "Started", ["slow", "fast", "usual"]),
+            ("/operations/nodes.list", "Name", ["fast", "slow", "usual"]),
+            ("/operations/nodes.list", "Started at", ["slow", "fast", "usual"]),
             ("/t/timed/operations/schedules.durations", "Schedule", ["fast", "slow", "usual"]),
         ):
             page = browser.get(path).text
@@ -298,7 +298,7 @@ def test_lists_without_pages_are_sorted_by_each_column_and_so_are_their_files(lo
                 assert list(dict.fromkeys(shown)) == wanted, (path, name)
                 file = browser.get(unescape(re.findall('<a href="([^"]+)" download>JSON', page)[0])).text
                 assert re.findall('"(?:name|schedule)": "(fast|slow|usual)"', file) == wanted, (path, name, "the file")
-        for link in orders(browser.get("/nodes").text).values():
+        for link in orders(browser.get("/operations/nodes.list").text).values():
             assert browser.get(link).status_code == 200, link
 
 

@@ -13,7 +13,7 @@ from tests.databases.relay import Relay
 from tests.web.browsing import WAIT_MS, Browser, Page, opened
 
 from lodger.engine.store.drivers import patience
-from lodger.engine.web import sign_in
+from lodger.engine.web import dashboard_link
 from lodger.engine.web.dashboard import Dashboard
 
 __all__ = ["name", "relay", "server"]
@@ -40,7 +40,7 @@ def page(lodge: RunningApi, browser: Browser) -> Iterator[Page]:
     """A page that is signed in as an administrator."""
     with opened(browser, "Failed to load resource", viewport={"width": 1280, "height": 800}) as made:
         made.on("dialog", lambda dialog: dialog.accept())
-        made.goto(lodge.url + str(sign_in.link(lodge.engine)))
+        made.goto(lodge.url + str(dashboard_link.link(lodge.engine)))
         yield made
 
 
@@ -55,7 +55,7 @@ def test_a_page_says_that_it_is_old_while_database_or_server_do_not_answer(
         lodge.furnish()
         lodge.token("admin")
         Dashboard(lodge.api).add()
-        page.goto(lodge.url + str(sign_in.link(lodge.engine)))
+        page.goto(lodge.url + str(dashboard_link.link(lodge.engine)))
         page.add_init_script(
             "const all = AbortSignal.timeout; AbortSignal.timeout = (ms) => all.call(AbortSignal, ms / 10)"
         )
@@ -145,13 +145,13 @@ def test_times_are_shown_and_typed_in_the_schedules_zone_then_in_the_chosen_one(
 ) -> None:
     lodge.engine.schedules.create("acme", "early", script="job", rules="0 2 * * 1,3,5", tz="Asia/Kolkata")
     with opened(browser, timezone_id="America/New_York", viewport={"width": 1280, "height": 800}) as page:
-        page.goto(lodge.url + str(sign_in.link(lodge.engine)))
+        page.goto(lodge.url + str(dashboard_link.link(lodge.engine)))
         page.goto(f"{lodge.url}/t/acme/schedules/early")
         slots, footer = page.locator(".slots"), page.locator("footer")
         expect(slots).to_contain_text("2026-01-02 02:00:00")
         expect(footer).to_contain_text("Times are in Asia/Kolkata")
-        days = page.locator("table.heat").nth(1).locator("td:not(.none) .hidden").all_text_contents()
-        assert sorted(days)[:3] == ["2026-01-02: 1 slot", "2026-01-05: 1 slot", "2026-01-07: 1 slot"]
+        days = page.locator(".months td.slots-2").all_text_contents()
+        assert days[:3] == ["2: 1 slot", "5: 1 slot", "7: 1 slot"]
         page.locator("#pause > summary").click()
         page.locator("#pause [name=until]").fill("2026-02-01T09:00")
         page.locator("#pause").get_by_role("button", name="Pause").click()
@@ -258,7 +258,7 @@ def test_who_is_signed_out_keeps_what_is_typed_and_goes_on_after_signing_in_besi
     lodge: RunningApi, page: Page
 ) -> None:
     lodge.engine.schedules.create("acme", "kept", script="job", rules="every 60s")
-    page.goto(f"{lodge.url}{sign_in.link(lodge.engine)}&next=/t/acme/schedules/kept")
+    page.goto(f"{lodge.url}{dashboard_link.link(lodge.engine)}&next=/t/acme/schedules/kept")
     page.wait_for_url("**/schedules/kept")
     page.locator("#pause > summary").click()
     page.fill("#pause [name=note]", "a long reason")

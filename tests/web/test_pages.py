@@ -11,7 +11,7 @@ from tests.api.running_api import NO_CERTIFICATES, RunningApi
 from tests.api.workers import worked
 
 from lodger.engine.store.tenants import sign_in_codes
-from lodger.engine.web import sign_in
+from lodger.engine.web import dashboard_link
 from lodger.engine.web.dashboard import STATIC
 from lodger.engine.web.field_changes import FieldChange, field_changes
 from lodger.sandbox.job import ScriptError
@@ -42,9 +42,9 @@ def test_a_browser_without_a_session_is_sent_to_the_sign_in_page(lodge: RunningA
 
 
 def test_a_link_signs_in_once(lodge: RunningApi) -> None:
-    assert sign_in.link(lodge.engine) is None, "there is no administrator yet"
+    assert dashboard_link.link(lodge.engine) is None, "there is no administrator yet"
     lodge.token("admin")
-    path = sign_in.link(lodge.engine)
+    path = dashboard_link.link(lodge.engine)
     with lodge.browser() as browser:
         answer = browser.get(str(path), headers={"sec-fetch-site": "none"})
         assert (answer.status_code, answer.headers["location"]) == (303, "/")
@@ -54,14 +54,14 @@ def test_a_link_signs_in_once(lodge: RunningApi) -> None:
     again = lodge.http.get(lodge.url + str(path))
     assert again.status_code == 401
     assert "set-cookie" not in again.headers
-    late = sign_in.link(lodge.engine)
+    late = dashboard_link.link(lodge.engine)
     lodge.clock.advance(sign_in_codes.LIFE_US / 1e6 + 1)
     assert lodge.http.get(lodge.url + str(late)).status_code == 401
 
 
 def test_the_code_of_a_link_is_no_session(lodge: RunningApi) -> None:
     made = lodge.token("admin")
-    codes = [str(sign_in.link(lodge.engine)).partition("code=")[2] for _ in range(3)]
+    codes = [str(dashboard_link.link(lodge.engine)).partition("code=")[2] for _ in range(3)]
     with httpx2.Client(base_url=lodge.url, trust_env=False, verify=NO_CERTIFICATES) as thief:
         for code in codes:
             for headers in ({"cookie": f"lodger={code}"}, {"authorization": f"Bearer {code}"}):
@@ -139,9 +139,9 @@ def test_a_schedules_calendar_says_each_day_in_words(lodge: RunningApi, signed_i
     lodge.engine.actions.run_now("acme", "s")
     worked(lodge, fails=True)
     text = signed_in("viewer", "acme").get("/t/acme/schedules/s").text
-    assert '<span class="hidden">2026-01-01: 1 done, 1 failed</span>' in text
-    assert '<span class="hidden">2025-12-31: nothing ran</span>' in text
-    assert '<span class="hidden">2026-01-02: 1440 slots</span>' in text
+    assert '>1!<span class="hidden">: 1 done, 1 failed</span>' in text
+    assert '>31<span class="hidden">: nothing ran</span>' in text
+    assert '>2<span class="hidden">: 1440 slots</span>' in text
 
 
 def test_the_editor_is_given_the_shipped_types_with_a_description_of_each_call(signed_in: SignIn) -> None:

@@ -127,10 +127,10 @@ def test_a_run_may_have_many_values() -> None:
 
 def test_scripts_get_the_texts_of_the_page(hostile: RunningApi) -> None:
     with hostile.browser("admin") as browser:
-        page = browser.get("/nodes", headers={"accept-language": "de"})
+        page = browser.get("/tenants", headers={"accept-language": "de"})
         (script,) = re.findall(r'src="(/static/texts-de.js[^"]*)"', page.text)
         answer = browser.get(script)
         assert '"You are signed out": "Sie sind abgemeldet"' in answer.text
         assert answer.headers["content-type"] == "text/javascript; charset=utf-8"
         assert page.headers["vary"] == "accept-language"
-        assert "texts-" not in browser.get("/nodes").text
+        assert "texts-" not in browser.get("/tenants").text

@@ -14,7 +14,7 @@ from tests.escape.commands import HELLO
 from tests.web.browsing import Browser, Page, opened, tab_to
 
 from lodger.engine.effects.finished import Finished
-from lodger.engine.web import sign_in
+from lodger.engine.web import dashboard_link
 from lodger.engine.web.dashboard import Dashboard
 from lodger.sandbox.job import LogLine, ScriptError, Usage
 from lodger.sandbox.outcome import Outcome
@@ -43,7 +43,7 @@ def page(lodge: RunningApi, browser: Browser) -> Iterator[Page]:
     """A page that is signed in as an administrator."""
     with opened(browser) as made:
         made.on("dialog", lambda dialog: dialog.accept("two.js"))
-        made.goto(lodge.url + str(sign_in.link(lodge.engine)))
+        made.goto(lodge.url + str(dashboard_link.link(lodge.engine)))
         yield made
 
 
@@ -167,8 +167,8 @@ def test_the_builder_knows_the_tenants_limit_begins_with_a_preset_and_shows_mont
     # The night of the clock is the day before in Honolulu, where the month is drawn.
     form.locator("[name='rule.text']").fill("at 2026-01-20T05:00Z\n\nat 2026-01-20T06:00Z")
     form.locator("[name='rule.tz']").fill("Pacific/Honolulu")
-    expect(preview.locator(".month .slots-2")).to_have_count(1)
-    expect(preview.locator(".month .slots-2")).to_have_text("19: 2 slots")
+    expect(preview.locator(".months .slots-2")).to_have_count(1)
+    expect(preview.locator(".months .slots-2")).to_have_text("19: 2 slots")
     form.locator("[name='rule.text']").fill("0 0 30 2 *")
     expect(preview).to_contain_text("These rules never run")
     form.locator("[name='rule.text']").fill("Mondays at 9")
@@ -244,7 +244,7 @@ def test_the_editor_says_that_it_knows_no_types_and_goes_on(
     lodge: RunningApi, browser: Browser, expect: Any, missing: str
 ) -> None:
     with opened(browser, "Failed to load resource") as page:
-        page.goto(lodge.url + str(sign_in.link(lodge.engine)))
+        page.goto(lodge.url + str(dashboard_link.link(lodge.engine)))
         page.route(missing, lambda route: route.fulfill(status=503))
         page.goto(f"{lodge.url}/t/acme/new-script")
         expect(page.locator(".status small")).to_contain_text("The types could not be loaded")
@@ -282,7 +282,7 @@ def test_the_editor_colours_and_underlines_what_nothing_declares_and_reads_types
 def test_without_its_bundle_the_editor_is_a_text_area(lodge: RunningApi, browser: Browser, expect: Any) -> None:
     with opened(browser, "net::ERR_FAILED") as page:
         page.route("**/static/codemirror.js*", lambda route: route.abort())
-        page.goto(lodge.url + str(sign_in.link(lodge.engine)))
+        page.goto(lodge.url + str(dashboard_link.link(lodge.engine)))
         page.goto(f"{lodge.url}/t/acme/new-script")
         page.fill("[name=name]", "plain")
         page.fill("[data-module]", "export default () => 21 *;")

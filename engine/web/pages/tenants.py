@@ -1,10 +1,10 @@
-"""Pages of tenants and nodes, and the audit log."""
+"""Pages of tenants, and the audit log."""
 
 from typing import Any
 
 from lodger.engine.policy.budget_table import ALLOWANCES, BUDGETS
 from lodger.engine.server.operation_call import etag
-from lodger.engine.web.listing import in_order, listing
+from lodger.engine.web.listing import listing
 from lodger.engine.web.page import Reader, Values
 from lodger.engine.web.pages import operations
 from lodger.engine.web.texts import _
@@ -29,13 +29,6 @@ LINKS: list[tuple[str, str]] = [("collections.list", "Collections")]
 def tenants(reader: Reader) -> tuple[str, Values]:
     """Return the page with the list of tenants: its template and values."""
     return "tenants.html", {"listed": listing(reader, "tenants")}
-
-
-def nodes(reader: Reader) -> tuple[str, Values]:
-    """Return the page with the list of nodes: its template and values."""
-    asked = {"gone": bool(reader.chosen("gone"))}
-    found = in_order(reader, reader.ask("nodes.list", **asked))
-    return "nodes.html", {"nodes": found, "files": ("nodes.list", asked)} | asked
 
 
 def settings(reader: Reader) -> tuple[str, Values]:
