@@ -168,7 +168,8 @@ def given() -> str:
 def to_copy(fix: str, nouns: Iterable[str]) -> str:
     """Return a fix whose commands go to the place that the present command line names."""
     server = "--server" in _said
-    found = rf"\blodger (?:{_OPENS_NONE}(?:{'|'.join(nouns)}) [a-z-]+{'' if server else '|' + _OPENS})\b"
+    opens_none = _OPENS_NONE + ("(?!ledger list)" if "--db" in _said else "")  # it reads LODGER_LEDGERS
+    found = rf"\blodger (?:{opens_none}(?:{'|'.join(nouns)}) [a-z-]+{'' if server else '|' + _OPENS})\b"
     return re.sub(found, lambda command: command[0] + given(), fix)
 
 

@@ -347,6 +347,7 @@ def test_the_command_line_names_the_ledgers(tmp_path: Path) -> None:
     for command in (("tenant", "create", "eve"), ("up", "--role", "node"), ("db", "check")):
         wrong = inside(*command, "--db", "farr", "--json", LODGER_LEDGERS=file)
         assert (wrong.code, wrong.json["error"]["code"]) == (1, "ledger_unknown")
+        assert "lodger ledger list shows them" in wrong.json["error"]["fix"]
     assert inside("tenant", "create", "eve", "--db", str(tmp_path / "farr"), LODGER_LEDGERS=file).code == 0
 
 
