@@ -1,10 +1,12 @@
-"""Plans of statements, as SQLite explains them."""
+"""Plans of statements, as databases explain them, and the pages that these alone look at."""
 
 from collections.abc import Callable
 from typing import Any
 
-from sqlalchemy import event
+from sqlalchemy import event, text
 from tests.store.bench import Bench
+
+from lodger.engine.store.connection.database import Database
 
 
 def plans(bench: Bench, work: Callable[[], object]) -> list[str]:
@@ -27,3 +29,10 @@ def plans(bench: Bench, work: Callable[[], object]) -> list[str]:
                 rows = connection.exec_driver_sql(f"{explain} {statement}", values)
                 found.append(statement + "\n" + "\n".join(row[-1] for row in rows))
     return found
+
+
+def without_autovacuum(database: Database) -> None:
+    """Let a PostgreSQL server look at pages of tables for statements only: what autovacuum reads is counted, too."""
+    with database.write() as connection:
+        tables = connection.scalars(text("SELECT relname FROM pg_stat_user_tables")).all()
+        connection.exec_driver_sql("; ".join(f"ALTER TABLE {each} SET (autovacuum_enabled = false)" for each in tables))

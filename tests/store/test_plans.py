@@ -7,7 +7,7 @@ import pytest
 from sqlalchemy import text
 from tests.databases.fixtures import unused_url as url
 from tests.store.bench import Bench
-from tests.store.query_plans import plans
+from tests.store.query_plans import plans, without_autovacuum
 
 from lodger.engine.store.actions import actions
 from lodger.engine.store.connection.database import Database
@@ -126,9 +126,7 @@ def test_postgresql_looks_at_no_more_for_tenants_and_schedules_that_are_not_due(
     database = bench.engine.context.database
     if database.driver.name != "postgresql":
         pytest.skip("counters of PostgreSQL; SQLite's plans are tested above")
-    with database.write() as connection:  # autovacuum looks at pages, too
-        tables = connection.scalars(text("SELECT relname FROM pg_stat_user_tables")).all()
-        connection.exec_driver_sql("; ".join(f"ALTER TABLE {each} SET (autovacuum_enabled = false)" for each in tables))
+    without_autovacuum(database)
     bench.schedule(tenant_id=bench.tenant())
     bench.schedule("on changes of carts", name="follows")
 
