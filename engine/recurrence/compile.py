@@ -63,6 +63,9 @@ def windows_of(
         read = parse_set(spec.text, spec.dtstart, tz)
         if length := read.duration:
             return Windows(of_set(read, dst), days=length.days, seconds=length.seconds, zone=read.zone)
+        if read.names_days():  # a date is meant even when DST skips its midnight, so the policy does not apply
+            return Windows(of_set(read), days=1, zone=read.zone, to_midnight=True)
+        return Windows(of_set(read, dst))
     if days := parse_days(spec, default_tz=tz):
         return Windows(days[0], days=1, zone=days[1], to_midnight=True)
     return Windows(parse_rule(spec, default_tz=default_tz, dst=dst, now=now))

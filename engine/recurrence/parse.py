@@ -198,7 +198,7 @@ def _phrase(spec: RuleSpec, text: str, kind: Kind, tz: str | None) -> tuple[engl
 
 
 def parse_days(spec: RuleSpec, *, default_tz: str | None = None) -> tuple[Recurrence, Zone] | None:
-    """Return the midnights of the days that a rule names, and their zone; None when it names times of day, or moments.
+    """Return the midnights of the days that a rule names, and their zone; None for an RRULE, times of day and moments.
 
     Raises:
         RuleInvalid: the text is no rule, or one part of it names times of day and another none.
@@ -217,10 +217,6 @@ def parse_days(spec: RuleSpec, *, default_tz: str | None = None) -> tuple[Recurr
     if kind is Kind.SCHYNTAX and schyntax.names_days(text):
         home = zone("UTC" if tz is None else tz)
         return Zoned(schyntax.parse(text), home, midnight), home
-    if kind is Kind.RRULE:
-        dates = rrule.parse_set(text, spec.dtstart, tz)
-        if dates.names_days():  # a date is meant even when DST skips its midnight, so the policy does not apply
-            return rrule.of_set(dates), dates.zone
     return None
 
 
