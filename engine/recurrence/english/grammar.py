@@ -1367,7 +1367,8 @@ class _Grammar:
             raise self.unread("the month of a range of days comes after it", (place, self.since(first)[1]), text)
         self.add("last", first).last = date
         place, at = self.peek(-1).end, self.kinds("at")
-        if {"times", "interval"} & set(draft.parts) and self._is_time(at, bare=bool(at)):
+        minutes = self._past_the_hour(at) and not self._minutes_past(at)
+        if {"times", "interval"} & set(draft.parts) and self._is_time(at, bare=bool(at)) and not minutes:
             self.take("at")
             end = self.time().end
             raise self.unread("a day ends the rule, and no time", (place, end), "")
