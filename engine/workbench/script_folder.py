@@ -18,7 +18,7 @@ from lodger.engine.workbench.schedules_file import SchedulesFile
 from lodger.sandbox.runtimes.js.modules import joined
 from lodger.sandbox.source_faults import Outline, no_function
 
-_EXPORTED_VALUE = re.compile(r"(?<![\w$.])export\b(?!\s+(?:type|interface|declare)\b)")
+_EXPORT = re.compile(r"(?<![\w$.])export\b(\s+(?:type|interface|declare)\b)?")
 #: Endings of script files, and of the tests beside them.
 SCRIPTS = (".js", ".ts", ".wasm")
 TESTS = (".test.js", ".test.ts")
@@ -154,8 +154,9 @@ def _leaves(script: FolderScript) -> bool:
 
 
 def _has_only_types(path: Path) -> bool:
-    """Whether a TypeScript file exports nothing but types, whose imports disappear with them."""
-    return path.suffix == ".ts" and _EXPORTED_VALUE.search(Outline(path.read_text("utf-8", "replace")).code) is None
+    """Whether a TypeScript file exports types and nothing else, whose imports disappear with them."""
+    exports = _EXPORT.findall(Outline(path.read_text("utf-8", "replace")).code) if path.suffix == ".ts" else []
+    return bool(exports) and all(exports)
 
 
 def _refused(path: Path, wrong: Usage | InputError) -> Finding:

@@ -183,6 +183,10 @@ def test_files_of_types_alone_are_no_scripts_and_need_import_type(tmp_path: Path
     job.write_text('import type { Q } from "./types.js";\nexport default (): Q => 5;\n')
     checked = inside("check", str(tmp_path), "--json").json
     assert (checked["scripts"], checked["findings"]) == (["job"], [])
+    (tmp_path / "lib").mkdir()
+    (tmp_path / "lib" / "setup.ts").write_text("globalThis.ready = true;\n")
+    (warned,) = inside("check", str(tmp_path), "--json").json["findings"]
+    assert (warned["code"], warned["file"]) == ("file_left_out", "lib/setup.ts"), "it exports no type"
     nothing = inside("exec", str(types), "--json").json["error"]
     assert (nothing["name"], "only comments or types" in nothing["message"]) == ("EmptyScript", True)
     job.write_text('import { Q } from "./types.js";\nexport default (): Q => 5;\n')
