@@ -71,6 +71,19 @@ def windows_of(
     return Windows(parse_rule(spec, default_tz=default_tz, dst=dst, now=now))
 
 
+def refuse_unused_starts(rules: ScheduleRules) -> None:
+    """Refuse rules of a client that have a start beside their text that changes nothing; stored ones that have it run on.
+
+    Raises:
+        RuleInvalid: ``dtstart_unused``, with the rule's index as ``details["rule"]``; or a text is not a rule.
+    """
+    for i, spec in enumerate((*rules.rules, *rules.exclusions)):
+        if spec.dtstart is not None and not takes_dtstart(spec):
+            error = RuleInvalid("dtstart_unused", kind=kind_of(spec))
+            error.details["rule"] = i
+            raise error
+
+
 def with_present_starts(rules: ScheduleRules, present: ScheduleRules) -> ScheduleRules:
     """Return rules in which a rule that is given again keeps the start that it has among the present ones."""
 
@@ -90,15 +103,7 @@ def with_absolute_times(rules: ScheduleRules, anchor: datetime) -> ScheduleRules
     """Return rules that are independent of the time of reading, with the IANA name of their zone.
 
     ``in 3 days`` becomes an instant, and an interval without a start counts from the schedule's start or else the anchor.
-
-    Raises:
-        RuleInvalid: ``dtstart_unused``: a rule has a start beside its text that changes nothing.
     """
-    for i, spec in enumerate((*rules.rules, *rules.exclusions)):
-        if spec.dtstart is not None and not takes_dtstart(spec):
-            error = RuleInvalid("dtstart_unused", kind=kind_of(spec))
-            error.details["rule"] = i
-            raise error
     tz = rules.tz if rules.tz is None else known_zone(rules.tz) or rules.tz
     included, excluded = (
         tuple(resolved(spec, anchor, tz=tz, start=rules.start) for spec in specs)

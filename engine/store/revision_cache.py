@@ -17,7 +17,7 @@ from lodger.engine.core.settings import Settings
 from lodger.engine.policy.conduct import Conduct, Placement, parse_conduct
 from lodger.engine.policy.plan import Overlap, SlotPolicies, parse_missed
 from lodger.engine.policy.retry import Retry, parse_retry
-from lodger.engine.recurrence.compile import with_absolute_times, with_present_starts
+from lodger.engine.recurrence.compile import refuse_unused_starts, with_absolute_times, with_present_starts
 from lodger.engine.recurrence.rule import ScheduleRules
 from lodger.engine.recurrence.schedule import CompiledSchedule
 from lodger.engine.recurrence.search import SearchedTo
@@ -178,6 +178,8 @@ class RevisionCache:
             RuleInvalid: a rule is invalid.
             RuleNeverFires: there is no slot.
         """
+        if rules != before:
+            refuse_unused_starts(rules)
         since = now + timedelta(microseconds=1) if owed is None else owed
         anchor = min(now, since)
         rules = with_absolute_times(rules if before is None else with_present_starts(rules, before), anchor)

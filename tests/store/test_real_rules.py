@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 
 import pytest
+from sqlalchemy import text
 from tests.store.bench import Bench
 from tests.store.virtual_clock import VirtualClock
 
@@ -11,6 +12,7 @@ from lodger.engine.core.clock import from_us
 from lodger.engine.core.errors import InputError
 from lodger.engine.core.settings import Settings
 from lodger.engine.recurrence.rule import Kind, RuleSpec
+from lodger.engine.recurrence.rule_errors import RuleInvalid
 from lodger.engine.sync import Engine
 
 
@@ -50,6 +52,28 @@ def test_what_was_meant_in_three_days_stays_there(real: Bench, url: str) -> None
         assert [spec.text for spec in found.rules.exclusions] == ["at 2026-01-03T00:00:00Z"]
         later = other.schedules.edit("acme", "s", rules="in 3 days")
         assert later.next_at == made.next_at + timedelta(days=1), "said anew, it counts from now"
+
+
+def test_a_start_that_changes_nothing_is_refused_and_a_stored_one_runs_on(real: Bench, url: str) -> None:
+    made, unused = real.schedule("0 9 * * *"), [RuleSpec("0 9 * * *", dtstart="2026-01-01")]
+    for call in (
+        lambda: real.engine.schedules.create("acme", "t", script="job", rules=unused),
+        lambda: real.engine.schedules.preview(unused),
+        lambda: real.engine.schedules.what_if("acme", "s", rules=unused),
+        lambda: real.engine.schedules.edit("acme", "s", exclusions=unused),
+    ):
+        with pytest.raises(RuleInvalid) as caught:
+            call()
+        assert caught.value.code == "dtstart_unused"
+    change = {"old": '"dtstart":null', "new": '"dtstart":"2026-01-01"'}
+    with real.engine.context.database.write() as connection:
+        connection.execute(text("UPDATE lodger_schedule_revisions SET rules = replace(rules, :old, :new)"), change)
+    real.clock.advance(86_400)
+    with Engine.open(url, clock=real.clock) as other:
+        assert other.schedules.get("acme", "s").rules.rules[0].dtstart == "2026-01-01"
+        Bench(other, real.clock).tick()
+        assert other.schedules.edit("acme", "s", priority="high").state == "armed"
+    assert [action.slot for action in real.actions(made)] == [datetime(2026, 1, 1, 9, tzinfo=UTC)]
 
 
 def test_the_least_interval_is_measured_over_the_union_of_rules(url: str) -> None:

@@ -12,7 +12,7 @@ from lodger.engine.core.access.roles import Role
 from lodger.engine.core.clock import from_us
 from lodger.engine.core.errors import InputError
 from lodger.engine.recurrence.calendar.zones import python_zone
-from lodger.engine.recurrence.compile import with_present_starts
+from lodger.engine.recurrence.compile import refuse_unused_starts, with_present_starts
 from lodger.engine.recurrence.difference import difference
 from lodger.engine.recurrence.on_changes import END, named
 from lodger.engine.recurrence.query import MAX_SLOTS, slots_of
@@ -99,6 +99,7 @@ class Previews(Noun[M]):
         wished = ScheduleRules(specs(rules), specs(exclusions), tz, dst or DstPolicy(), aware(start), aware(end))
         if tenant_id is not None:
             wished = self._in_zone(tenant_id, wished)
+        refuse_unused_starts(wished)
         recurrence = self.context.revision_cache.compile_rules(wished, begin)
         slots = slots_of(recurrence, begin, n)
         clocked = not named(wished)
@@ -166,6 +167,8 @@ class Previews(Noun[M]):
             ).recurrence
         now = from_us(self._now_us)
         wished = with_present_starts(replace(found.rules, **change), found.rules)
+        if wished != found.rules:
+            refuse_unused_starts(wished)
         after = self.context.revision_cache.compile_rules(wished, now) if change else before
         # A slot of this very instant is no more changed by an edit.
         begin = aware(since) or now + timedelta(microseconds=1)

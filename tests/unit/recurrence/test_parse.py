@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.unit.recurrence.volume import examples
 
-from lodger.engine.recurrence.compile import with_absolute_times
+from lodger.engine.recurrence.compile import compile_schedule, refuse_unused_starts, with_absolute_times
 from lodger.engine.recurrence.parse import parse_rule, recognise
 from lodger.engine.recurrence.rule import Kind, Recurrence, RuleSpec, ScheduleRules
 from lodger.engine.recurrence.rule_errors import RuleInvalid
@@ -144,9 +144,10 @@ def test_no_text_breaks_any_parser(text: str, kind: Kind | None) -> None:
 @pytest.mark.parametrize(
     "text", ["0 9 * * *", "hours(9)", "at 2027-03-01", "DTSTART:20270101T090000\nRRULE:FREQ=DAILY"]
 )
-def test_a_start_that_changes_nothing_is_not_stored(text: str) -> None:
+def test_a_start_that_changes_nothing_is_refused_and_a_stored_one_is_read(text: str) -> None:
     daily, unused = RuleSpec("FREQ=DAILY", dtstart="2027-01-01"), RuleSpec(text, dtstart="2027-01-01")
     for rules in (ScheduleRules((daily, unused)), ScheduleRules((daily,), (unused,))):
         with pytest.raises(RuleInvalid) as caught:
-            with_absolute_times(rules, datetime(2026, 11, 27, tzinfo=UTC))
+            refuse_unused_starts(rules)
         assert (caught.value.code, caught.value.details["rule"]) == ("dtstart_unused", 1)
+        assert compile_schedule(with_absolute_times(rules, NOW)).next_after(NOW) is not None
