@@ -2,6 +2,7 @@
 const { encode, encodeFilter, decode, line, options: checked } = $.wire;
 const MEASURES = ["groupBy", "sum", "avg", "min", "max"];
 const CHOICES = ["order", "limit", "cursor", "include", "select", "offset"];
+const OBJECTS = ["order", "groupBy"]; // options that may be objects
 const NAME = /^[A-Za-z][A-Za-z0-9_]{0,62}$/;
 const PAGE = 500;
 const FURTHEST = 10000; // rows that an offset may skip: they are read, while a cursor skips for nothing
@@ -30,8 +31,12 @@ function reader(datasets, name) {
   };
 }
 
+function isObject(value) {
+  return value !== null && typeof value === "object" && !Array.isArray(value);
+}
+
 function member(value, name) {
-  return value !== null && typeof value === "object" && !Array.isArray(value) && Object.hasOwn(value, name) ? value[name] : null;
+  return isObject(value) && Object.hasOwn(value, name) ? value[name] : null;
 }
 
 class Rows {
@@ -48,11 +53,13 @@ class Rows {
   }
 
   // Refuses options in the place of the filter, which a field of a document may have for a name: those of a page if nothing else is there.
+  // A condition such as { limit: { gt: 100 } } is no option.
   // `between` stands between filter and options.
   #refuseOptions(verb, filter, given, names, between = "") {
     const own = given === undefined && !this.#isTable ? Object.keys(filter ?? {}) : [];
-    const name = names !== CHOICES || own.every((each) => names.includes(each)) ? own.find((each) => names.includes(each)) : undefined;
-    if (name !== undefined) throw new TypeError(`${verb} takes a filter before ${name}: ${verb}({}, ${between}{ ${name}: … }); for a filter by a field named ${name} write ${between}{} after it`);
+    const asked = own.filter((each) => names.includes(each) && (OBJECTS.includes(each) || !isObject(filter[each])));
+    const [name] = asked;
+    if (name !== undefined && (names !== CHOICES || asked.length === own.length)) throw new TypeError(`${verb} takes a filter before ${name}: ${verb}({}, ${between}{ ${name}: … }); for a filter by a field named ${name} write ${between}{} after it`);
   }
 
   #ask(verb, given, filter) {

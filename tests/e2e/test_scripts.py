@@ -529,6 +529,7 @@ def test_options_in_the_place_of_the_filter_are_refused_unless_they_can_only_be_
         "db.things.aggregate({ state: 'new', sum: ['items'] })": "aggregate({}, { sum: … })",
         "db.things.find({ limit: 1 })": "find({}, { limit: … }); for a filter by a field named limit write {} after it",
         "db.things.first({ order: '-n', select: 'n' })": "first({}, { order: … })",
+        "db.things.first({ order: { n: 'desc' } })": "first({}, { order: … })",
         "db.things.each({ select: 'n' }).next()": "each({}, { select: … })",
         "db.things.deleteMany({ all: true })": "deleteMany({}, { all: … }); for a filter by a field named all write {} after it",
         "db.things.updateMany({ all: true }, { n: 1 })": "updateMany({}, changes, { all: … })",
@@ -537,7 +538,10 @@ def test_options_in_the_place_of_the_filter_are_refused_unless_they_can_only_be_
     found = refusals(stocked, {str(number): call for number, call in enumerate(refused)})
     for (call, words), said in zip(refused.items(), found.values(), strict=True):
         assert words in str(said["message"]), (call, said)
-    taken = ("db.things.find({ limit: 1 }, {})", "db.things.find({ offset: 1, state: 'new' })", "db.things.find()")
+    taken = (
+        "db.things.find({ limit: 1 }, {})", "db.things.find({ limit: { gt: 1 } })", "db.things.find({ offset: 1, state: 'new' })",
+        "db.things.find()",
+    )  # fmt: skip
     assert all(said == {"is": []} for said in refusals(stocked, {each: each for each in taken}).values())
     assert refusals(stocked, {"sum": "db.things.aggregate({ sum: 5 }, {})"}) == {"sum": {"is": [{"count": 0}]}}
 
