@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import Any
 
 from sqlalchemy import event
-from tests.store.bench import Bench
+from tests.store.bench import THROWN, Bench
 
 #: Tenants that a batch's actions belong to.
 TENANTS = 10
@@ -57,6 +57,19 @@ def test_a_batch_of_a_hundred_costs_a_fixed_number_of_statements(
     assert tick <= MAX_TICK[kind]
     assert claim <= MAX_CLAIM
     assert finish <= MAX_FINISH[kind]
+
+
+def test_a_tick_reads_the_revisions_of_failing_schedules_in_one_statement(bench: Bench, kind: str) -> None:
+    bench.tenant(concurrent_runs=TENANTS)
+    for number in range(TENANTS):
+        bench.schedule(name=f"s{number}")
+    bench.lease()
+    bench.clock.advance(60)
+    bench.tick()
+    bench.commit(*bench.claim(TENANTS), finished=THROWN)
+    bench.engine.context.revision_cache.forget("acme")
+    bench.clock.advance(60)
+    assert counted(bench, bench.tick) <= MAX_TICK[kind] + 1
 
 
 def test_what_some_tenants_leave_others_take_in_one_question_more(bench: Bench) -> None:

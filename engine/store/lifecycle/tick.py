@@ -128,7 +128,9 @@ def tick(
         arm(context, connection, row, now_us, gap_reason="paused")
     for row in rows:
         context.check_generation(row.tenant_id, row.generation)
-    halted = {row.schedule_id for row in rows if row.failures and _pause_if_failing(context, connection, row)}
+    failing = [row for row in rows if row.failures]
+    context.revision_cache.revisions(connection, ((row.tenant_id, row.schedule_id, row.revision) for row in failing))
+    halted = {row.schedule_id for row in failing if _pause_if_failing(context, connection, row)}
     rows = [row for row in rows if row.schedule_id not in halted]
     return account(context, connection, rows, now_us, ahead=True, unfinished=asked.unfinished, touched=touched)
 
@@ -161,7 +163,6 @@ class _Changes:
     cancelled: list[OrderKey] = field(default_factory=list)
     replaced: list[OrderKey] = field(default_factory=list)
     superseded: list[OrderKey] = field(default_factory=list)
-    failed: list[tuple[str, str, bool]] = field(default_factory=list)
     touched: set[str] = field(default_factory=set)
     required: set[tuple[str, str]] = field(default_factory=set)
 
@@ -280,7 +281,6 @@ def _rows(
         (changes.replaced if runs[-1].held else changes.cancelled).append(line)
     elif runs and unfinished.any_retrying and revision.policies.overlap not in {Overlap.ALLOW, Overlap.QUEUE_ALL}:
         changes.superseded.append(line)
-        changes.failed.append((row.tenant_id, row.schedule_id, True))
     requires = revision.requires if not key else written((*revision.requires.split(), NODE + key))
     if runs and requires:
         changes.required.add((row.tenant_id, requires))
@@ -332,7 +332,9 @@ def _write(context: StoreContext, connection: Connection, changes: _Changes, now
     insert_absent(connection, actions, changes.rows)
     _update_clocks.run(connection, changes.moves)
     schedule_concurrency.release(connection, changes.superseded + changes.replaced)
-    schedule_concurrency.count_failures(connection, changes.failed)
+    schedule_concurrency.count_failures(
+        connection, ((tenant, schedule, True) for tenant, schedule, _key in changes.superseded)
+    )
     ready_queue.add_queues(connection, changes.required)
 
 
