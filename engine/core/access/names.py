@@ -55,7 +55,7 @@ def reason(why: str | None) -> str | None:
 
 
 def ordinal(number: int) -> int:
-    """Return the number of a version or revision in the database's range; 0, which no version has, for a number beyond it."""
+    """Return the number of a version, revision or attempt in the database's range; 0, which none of them has, for one beyond it."""
     return number if 0 < number < 2**31 and not isinstance(number, bool) else 0
 
 

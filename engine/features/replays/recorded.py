@@ -4,6 +4,7 @@ from collections.abc import Collection
 
 from sqlalchemy import Connection, literal_column, select, update
 
+from lodger.engine.core.access.names import ordinal
 from lodger.engine.core.errors import InputError, NotFound
 from lodger.engine.store.drivers import prepared
 from lodger.engine.store.records import ScriptVersion
@@ -59,10 +60,8 @@ def body(connection: Connection, tenant_id: str, action_id: str, attempt: int | 
     t = attempt_records.c
     statement = select(t.body).where(t.tenant_id == tenant_id, t.action_id == action_id)
     if attempt is not None:
-        statement = statement.where(t.n == attempt)
-    # No database has an integer above the largest number of an attempt.
-    is_there = attempt is None or 0 < attempt < 2**31
-    found = connection.scalar(statement.order_by(t.step.desc(), t.n.desc()).limit(1)) if is_there else None
+        statement = statement.where(t.n == ordinal(attempt))
+    found = connection.scalar(statement.order_by(t.step.desc(), t.n.desc()).limit(1))
     if found is None:
         raise NotFound("record_missing", action=action_id, attempt="" if attempt is None else f" of attempt {attempt}")
     return bytes(found)
