@@ -11,6 +11,7 @@ from typing import Any, Generic, TypeVar, get_args
 from urllib.parse import quote, urlsplit
 
 from lodger.engine.core.access.audit_context import current_audit_context
+from lodger.engine.core.access.names import is_segment
 from lodger.engine.core.clock import to_us
 from lodger.engine.core.errors import Conflict, InputError, NotFound, Unavailable
 from lodger.engine.core.serialization import from_jsonable, to_jsonable
@@ -149,7 +150,7 @@ def build(operation: Operation, args: tuple[Any, ...], kwargs: Mapping[str, Any]
 
 def _segment(what: str, name: str) -> str:
     """Return a name as one segment of a URL's path, percent-encoded; raises InputError (name_invalid)."""
-    if name in {"", ".", ".."} or "/" in name or "\\" in name:
+    if not is_segment(name):
         raise InputError("name_invalid.segment", thing=what, name=name)
     return quote(name, safe="")
 

@@ -13,6 +13,7 @@ from urllib.parse import parse_qsl, quote, unquote, urlencode
 from starlette.requests import Request
 from starlette.responses import JSONResponse, RedirectResponse, Response
 
+from lodger.engine.core.access.names import is_segment
 from lodger.engine.core.errors import InputError, NotFound
 from lodger.engine.server.auth import client, session_of
 from lodger.engine.server.operation_call import authenticated
@@ -209,8 +210,8 @@ def _filled(text: str, fields: Mapping[str, Any]) -> str:
     def quoted_field(found: re.Match[str]) -> str:
         """Return the form's field of a name in braces, as a segment of a path."""
         given = str(fields.get(found[1], ""))
-        # A server reads these as other paths, which may be other operations.
-        if given in {"", ".", ".."} or "/" in given:
+        # A server reads others as other paths, which may be other operations.
+        if not is_segment(given):
             raise InputError("name_invalid.segment", thing=found[1], name=given)
         return quote(given, safe="")
 

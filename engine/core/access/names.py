@@ -17,12 +17,16 @@ def check(name: str, code: str) -> None:
         InputError: ``code``.
     """
     good = 1 <= len(name) <= NAME_LENGTH and name.isprintable() and name == name.strip()
-    # A name is one segment of an address and perhaps of a path: it may not climb out of it, on this side or behind a proxy.
-    if not good or name in {".", ".."} or "/" in name or "\\" in name:
+    if not good or not is_segment(name):
         raise InputError(code, name=name, maximum=NAME_LENGTH)
     composed = unicodedata.normalize("NFC", name)
     if composed != name:
         raise InputError(f"{code}.composed", name=name, composed=composed)
+
+
+def is_segment(text: str) -> bool:
+    """Whether a text can be one segment of an address or a path: it may not climb out of it, on this side or behind a proxy."""
+    return text not in {"", ".", ".."} and "/" not in text and "\\" not in text
 
 
 def check_path_part(name: str, code: str) -> None:

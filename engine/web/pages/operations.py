@@ -10,6 +10,7 @@ from urllib.parse import quote, urlencode
 
 from pydantic import ValidationError
 
+from lodger.engine.core.access.names import is_segment
 from lodger.engine.core.errors import InputError, NotFound
 from lodger.engine.core.serialization import adapter, to_jsonable
 from lodger.engine.server.openapi import given, query_of
@@ -310,7 +311,7 @@ def _links(reader: Reader, others: Mapping[str, Route], record: Values) -> Itera
                 other.at("query") or other.at("body")
             )
             # Of names that a server reads as other paths the form says so.
-            if other.method == "GET" or not fills or {".", ".."} & {*given.values()}:
+            if other.method == "GET" or not fills or not all(map(is_segment, given.values())):
                 yield Link(name, query, "", "")
             else:
                 path = _path(other, tenant).format_map({key: quote(each, safe="") for key, each in given.items()})
