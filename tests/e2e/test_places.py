@@ -337,6 +337,8 @@ def test_a_script_sees_the_years_that_its_clock_has(tmp_path: Path) -> None:
             ask("script", "dry-run", "acme", "year", "--now", now, "--json").json["error"]["code"]
             == "instant_out_of_range"
         )
+    past = ask("script", "dry-run", "acme", "year", "--now", "1969-12-31T23:59:59Z", "--json").json["error"]
+    assert (past["code"], past["fix"]) == ("instant_out_of_range", "give an instant between the years 1970 and 2553")
     said = inside("dev", str(tmp_path), "--start", "2554-01-01T00:00:00Z", "--steps", "1", "--json")
     assert (said.code, said.json["error"]["code"]) == (2, "instant_unreadable")
 
