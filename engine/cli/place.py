@@ -161,16 +161,24 @@ _OPENS_NONE = "(?!secret keygen|grant table)"
 
 
 def given() -> str:
-    """Return the options of the present command line that choose its place, as text for another command; empty without any."""
-    return "".join(f" {name} {shlex.quote(_said[name])}" for name in ("--db", "--server", "--profile") if name in _said)
+    """Return the options of the present command line that choose its place, as text for another command; empty without any.
+
+    Errors go to logs: an address is shown without its password.
+    """
+    said = {name: _said[name] for name in ("--db", "--server", "--profile") if name in _said}
+    if "--db" in said:
+        from lodger.engine.store.drivers.addresses import mask_password
+
+        said["--db"] = mask_password(said["--db"])
+    return "".join(f" {name} {shlex.quote(value)}" for name, value in said.items())
 
 
 def to_copy(fix: str, nouns: Iterable[str]) -> str:
     """Return a fix whose commands go to the place that the present command line names."""
-    server = "--server" in _said
+    server, options = "--server" in _said, given()
     opens_none = _OPENS_NONE + ("(?!ledger list)" if "--db" in _said else "")  # it reads LODGER_LEDGERS
     found = rf"\blodger (?:{opens_none}(?:{'|'.join(nouns)}) [a-z-]+{'' if server else '|' + _OPENS})\b"
-    return re.sub(found, lambda command: command[0] + given(), fix)
+    return re.sub(found, lambda command: command[0] + options, fix)
 
 
 def taken(arguments: list[str]) -> list[str]:

@@ -209,6 +209,8 @@ def test_commands_of_a_fix_go_to_the_ledger_or_server_that_was_named(lodge: Runn
         == "run lodger db upgrade --db a.db, lodger up --db a.db, or lodger secret keygen; lodger errors lists all"
     )
     assert place.to_copy("pip install lodger", nouns) == "pip install lodger"
+    place.taken(["db", "check", "--db", "postgresql://me:hidden@db.example/lodger"])
+    assert place.to_copy("lodger db upgrade", nouns) == "lodger db upgrade --db 'postgresql://me:***@db.example/lodger'"
 
 
 def test_the_setting_profile_and_the_profile_of_a_place_are_two_variables(tmp_path: Path) -> None:
