@@ -39,10 +39,8 @@ def _opened(db: str | None, *, local: str | None, creates: bool) -> Iterator["En
         InputError, Unavailable: the place is no ledger, or the host refuses.
         Usage: verb_local, place_ambiguous, and errors of the profiles.
     """
-    place = chosen(db)
+    place = chosen(db, local=local)
     if place.server is not None:
-        if local is not None:
-            raise Usage("verb_local", reason=local)
         with _asked(place.server, place.token) as client:
             yield client
         return
@@ -81,12 +79,9 @@ def each_ledger(db: str | None) -> list[tuple[str | None, str]]:
     Raises:
         Usage: verb_local, and errors of the profiles.
     """
-    place = chosen(db)
-    if place.server is not None:
-        raise Usage("verb_local", reason="it works on the database itself")
-    chosen_place = place.database
-    settings = load(database=chosen_place)
-    if settings.ledgers is None or chosen_place is not None or os.environ.get("LODGER_DATABASE"):
+    database = chosen(db, local="it works on the database itself").database
+    settings = load(database=database)
+    if settings.ledgers is None or database is not None or os.environ.get("LODGER_DATABASE"):
         return [(ledger_file.name_of(settings.ledgers, settings.database), settings.database)]
     return [(each.name, each.url) for each in ledger_file.read(settings.ledgers)]
 

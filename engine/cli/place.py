@@ -222,11 +222,14 @@ def zone_said() -> str | None:
 _EXAMPLES = {"--server": "https://lodger.example.com", "--profile": "NAME", "--tz": "Europe/Berlin"}
 
 
-def chosen(db: str | None) -> Place:
+def chosen(db: str | None, *, local: str | None = None) -> Place:
     """Return where a command is carried out: by the command line, else the environment, else the profile, else the default.
 
+    Args:
+        local: why the command needs a local ledger; None if it works with a server.
+
     Raises:
-        Usage: place_ambiguous, profile_unknown, profiles_readable, profiles_invalid.
+        Usage: verb_local, place_ambiguous, profile_unknown, profiles_readable, profiles_invalid.
     """
     if db is not None and "--server" in _said:
         raise Usage("place_ambiguous")
@@ -241,6 +244,8 @@ def chosen(db: str | None) -> Place:
         server, server_source = profile.server, f"profile {profile.name}"
     else:
         server, server_source = None, "default"
+    if local is not None and server is not None:
+        raise Usage("verb_local", reason=local)
     token, token_source = _token(server, profile)
     if db is not None:
         database, database_source = db, "option"

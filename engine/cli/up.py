@@ -65,10 +65,8 @@ def up(
     from lodger.engine.core.telemetry import json_logs
 
     # The environment of a child names its ledger.
-    place = None if with_parent else chosen(db)
-    if place is not None and place.server is not None:
-        raise Usage("verb_local", reason="a service runs on the machine where it is started")
-    settings = load(database=place and place.database, api_port=port, platform=platform)
+    database = None if with_parent else chosen(db, local="a service runs on the machine where it is started").database
+    settings = load(database=database, api_port=port, platform=platform)
     json_logs.use(json_logs.JsonFormatter() if settings.log_format == "json" else json_logs.LineFormatter())
     if role != "node":
         _require_server()
