@@ -26,8 +26,12 @@ def past(days: Sequence[PastDay]) -> dict[str, Cell]:
 
 def coming(days: Mapping[str, int]) -> dict[str, Cell]:
     """Return the cells of days with slots by date."""
-    words = {1: _("1 slot")}
-    return {day: Cell("slots-2", words.get(count) or _("{0} slots", count)) for day, count in days.items() if count}
+    return {day: Cell("slots-2", slots(count)) for day, count in days.items() if count}
+
+
+def slots(count: int) -> str:
+    """Return a number of slots in words."""
+    return _("1 slot") if count == 1 else _("{0} slots", count)
 
 
 def months(days: Mapping[str, Cell]) -> Iterator[tuple[str, list[list[tuple[int, Cell | None]]]]]:

@@ -212,6 +212,7 @@ def _environment(language: str) -> Environment:
         "asks": asks,
         "sends": sends,
         "charts": charts,
+        "slots": month_view.slots,
         "coming": month_view.coming,
         "months": month_view.months,
         "weekdays": month_view.weekdays,
