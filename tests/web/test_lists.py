@@ -354,6 +354,21 @@ def test_a_tenant_is_made_limited_granted_and_stopped_by_its_page(lodge: Running
     }
 
 
+def test_a_script_is_stopped_by_its_page_and_its_actions_say_so(lodge: RunningApi, page: Page) -> None:
+    lodge.furnish("stopped")
+    page.goto(f"{lodge.url}/t/stopped/scripts/job")
+    page.get_by_role("button", name="Suspend").click()
+    expect(page.locator("h1")).to_contain_text("suspended")
+    lodge.engine.actions.run_now("stopped", "s")
+    lodge.clock.advance(60)
+    page.goto(f"{lodge.url}/t/stopped")
+    expect(page.locator("main")).to_contain_text("script suspended")
+    page.goto(f"{lodge.url}/t/stopped/scripts/job")
+    page.get_by_role("button", name="Resume").click()
+    expect(page.get_by_role("button", name="Suspend")).to_be_visible()
+    assert lodge.engine.scripts.get("stopped", "job").state == "active"
+
+
 def test_a_log_grows_and_the_action_ends_on_an_open_page(lodge: RunningApi, page: Page) -> None:
     lodge.furnish("logged")
     asked = lodge.engine.actions.run_now("logged", "s")
