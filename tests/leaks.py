@@ -35,6 +35,13 @@ def nothing_left() -> Iterator[None]:
         asyncio.get_running_loop()
 
 
+@pytest.fixture(autouse=True, scope="module")
+def no_leaks() -> Iterator[None]:
+    """Of a module, not of each test, for modules whose tests share what they start."""
+    with nothing_left():
+        yield
+
+
 def _descriptors() -> dict[str, str]:
     table = {}
     for name in os.listdir("/proc/self/fd"):

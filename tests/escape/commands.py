@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from tests.escape.matrix.pools import WeakWasmPool
 from tests.escape.probing import Echo
-from tests.leaks import nothing_left
+from tests.leaks import no_leaks
 
 from lodger.escape.modules import command, data, functions, wat
 from lodger.sandbox import Bundle, Job, Limits, Report
@@ -55,13 +55,6 @@ def wasm() -> Iterator[Commands]:
     commands = Commands()
     yield commands
     commands.close()
-
-
-@pytest.fixture(autouse=True, scope="module")
-def no_leaks() -> Iterator[None]:
-    """Of a module, not of each test: the pool keeps compiled code."""
-    with nothing_left():
-        yield
 
 
 #: A module that takes seconds to compile.

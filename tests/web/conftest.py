@@ -8,17 +8,12 @@ from pathlib import Path
 import httpx2
 import pytest
 from tests.api.running_api import RunningApi, running_api
-from tests.leaks import nothing_left
+from tests.leaks import no_leaks
 from tests.web.browsing import CHROMIUM, QUIET, START_S, Browser, ended_after
 
 from lodger.engine.web.dashboard import Dashboard
 
-
-@pytest.fixture(autouse=True, scope="module")
-def no_leaks() -> Iterator[None]:
-    """Of a module, not of each test: one browser and one API serve all tests of a module."""
-    with nothing_left():
-        yield
+__all__ = ["no_leaks"]
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from tests.e2e.ready import lodger
 from tests.escape.commands import command
-from tests.leaks import nothing_left
+from tests.leaks import no_leaks
 
 from lodger.engine.core.errors import InputError, NotFound
 from lodger.engine.features.replays import attempt_record as records
@@ -18,6 +18,8 @@ from lodger.engine.features.replays.attempt_record import AttemptRecord
 from lodger.engine.features.replays.local_replays import run
 from lodger.engine.testing import Stage
 from lodger.engine.vault.keyring import Keyring
+
+__all__ = ["no_leaks"]
 
 SECRET = "s3cret-value-of-the-tenant"
 #: Everything that could differ from run to run, then an error.
@@ -49,13 +51,6 @@ SLEEPING = (
 GREEDY = "export default () => { console.log('fills'); const all = []; for (;;) all.push(new Uint8Array(1 << 20)); };"
 REFUSED = "export default async ({ mail }) => { await mail.send({ to: 'x@example.org', subject: 's', text: 't' }); };"
 FINE = "export default async ({ kv }) => { await kv.set('n', 1); return Math.random(); };"
-
-
-@pytest.fixture(autouse=True, scope="module")
-def no_leaks() -> Iterator[None]:
-    """Of a module, not of each test: one stage serves all its tests."""
-    with nothing_left():
-        yield
 
 
 @pytest.fixture(scope="module")

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 from tests.escape.commands import command
-from tests.leaks import nothing_left
+from tests.leaks import no_leaks
 from tests.node.source_maps import Segments, source_map
 
 from lodger.engine.cli import entry
@@ -22,6 +22,8 @@ from lodger.engine.features.shadows.shadows import Shadow
 from lodger.engine.store.usage import trials
 from lodger.engine.testing import Stage
 from lodger.engine.vault.keyring import Keyring
+
+__all__ = ["no_leaks"]
 
 SECRET = "s3cret-value-of-the-tenant"
 LIVE = """
@@ -67,13 +69,6 @@ EDITS: dict[str, tuple[tuple[str, str], Any, str, str]] = {
     "fails likewise": (("const n =", "\n\nconst n ="), "fail", "agrees", ""),
     "another error": (('"no notes"', '"none"'), "fail", "differs", "error was Error: no notes, is Error: none"),
 }  # fmt: skip
-
-
-@pytest.fixture(autouse=True, scope="module")
-def no_leaks() -> Iterator[None]:
-    """Of a module, not of each test: one stage serves all its tests."""
-    with nothing_left():
-        yield
 
 
 @pytest.fixture(scope="module")
