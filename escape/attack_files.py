@@ -10,6 +10,8 @@ A mark at the start of a line (``//`` in JavaScript, ``;;`` in WebAssembly's tex
 ``//+ PART``            a further part of the row
 ======================  ==============================================================================================================
 
+``«TEXT×COUNT»`` in a text or a part stands for so many repetitions, with their numbers in the place of ``#``.
+
 Fields are those of :class:`Case`. Besides, ``script`` is the script of all with each text in the place of ``ATTACK``; ``put`` maps words of
 the script to others; ``says`` is the mechanism of all with the row's in the place of ``{}``; ``mark`` ends all names; ``made`` names what
 makes fields of a text; ``seen`` maps checks to their arguments; ``again`` lists fields of further cases of the same rows, which may be of
@@ -27,6 +29,7 @@ from lodger.escape import evidence
 from lodger.escape.case import Case
 from lodger.sandbox.outcome import Outcome
 
+_REPEATED = re.compile("«(.+?)×([0-9]+)»", re.DOTALL)
 _MARKS = {".js": "//", ".wat": ";;", ".txt": "#"}
 
 
@@ -41,19 +44,9 @@ class _Row:
     fields: dict[str, Any]
 
 
-def attacks(module: str, suffix: str = ".js") -> dict[str, list[tuple[Any, ...]]]:
-    """Return the tables of a module's file by name, as rows of name, mechanism and text.
-
-    A row has no mechanism if the file names none. In a table with further parts, each row ends with a dict of them.
-    """
-    found: dict[str, list[tuple[Any, ...]]] = {}
-    for name, _, rows in _tables(module, suffix):
-        has_parts = any(row.parts for row in rows)
-        found[name] = [
-            (row.name, *([row.mechanism] if row.mechanism else []), row.text, *([row.parts] if has_parts else []))
-            for row in rows
-        ]
-    return found
+def texts(module: str, table: str, suffix: str = ".js") -> dict[str, str]:
+    """Return the texts of the rows of a table of a module's file by their names."""
+    return {row.name: row.text for name, _, rows in _tables(module, suffix) if name == table for row in rows}
 
 
 def cases_of(
@@ -125,8 +118,19 @@ def _row(head: str, body: str, mark: str) -> _Row:
     name, _, mechanism = head.partition(": ")
     text, *parts = re.split(rf"^{mark}\+ (.+)\n", body, flags=re.MULTILINE)
     fields, text = _fields(text, mark)
-    more = {part: each.strip() for part, each in zip(parts[::2], parts[1::2], strict=True)}
-    return _Row(name, mechanism, text.strip(), more, fields)
+    more = {part: _repeated(each) for part, each in zip(parts[::2], parts[1::2], strict=True)}
+    return _Row(name, mechanism, _repeated(text), more, fields)
+
+
+def _repeated(text: str) -> str:
+    """Return a text without blanks around it, with its repetitions written out."""
+
+    def write_out(found: re.Match[str]) -> str:
+        """Return the repetitions of a part."""
+        part, count = found[1], int(found[2])
+        return "".join(part.replace("#", str(each)) for each in range(count)) if "#" in part else part * count
+
+    return _REPEATED.sub(write_out, text.strip())
 
 
 def _fields(text: str, mark: str) -> tuple[dict[str, Any], str]:

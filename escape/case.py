@@ -1,7 +1,7 @@
 """A case: one attack as data, with the wall that stops it, its expected outcome and its evidence."""
 
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import Any
@@ -129,22 +129,3 @@ class Case:
     def module(self) -> bytes | None:
         """Return the case's WebAssembly module, None if it has a script."""
         return self.wasm() if callable(self.wasm) else self.wasm
-
-
-def cases(
-    group: str,
-    wall: str,
-    rows: Iterable[Any],
-    of: Callable[..., Mapping[str, Any]] | None = None,
-    says: str = "{}",
-    **common: Any,
-) -> list[Case]:
-    """Return the case of each row of a table: its name, its mechanism, and its script or what ``of`` makes fields of.
-
-    Args:
-        group: class of all, before their names.
-        says: the mechanism of all, with the row's in the place of ``{}``.
-        common: fields of all.
-    """
-    make = of or (lambda script: {"script": script})
-    return [Case(f"{group}-{name}", wall, says.format(words), **common, **make(*rest)) for name, words, *rest in rows]

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from lodger.engine.core.settings import load
-from lodger.escape.attack_files import attacks, cases_of
+from lodger.escape.attack_files import cases_of, texts
 from lodger.escape.case import COMMANDS, Case
 from lodger.sandbox.errors import SandboxError
 from lodger.sandbox.runtimes.command.wasi import SIGNATURES, SPACE
@@ -23,10 +23,9 @@ _MEMORY = '(memory (export "memory") 1)'
 _TYPES = {"i": "i32", "I": "i64"}
 _NAMED = re.compile(r"\$([a-z_]+)\b")
 
-_WAT = attacks(__file__, ".wat")
 #: $out writes bytes to a stream, $say writes one number as JSON, $in reads the input to an address and returns its length,
 #: $hold logs "hold" and sleeps for 0.4 seconds.
-_HELPERS = dict(_WAT["helpers"])
+_HELPERS = texts(__file__, "helpers", ".wat")
 
 
 def wat(body: str, *, memory: str = _MEMORY, extra: str = "", locals_: str = "", imports: str = "") -> str:
@@ -115,6 +114,16 @@ def data(at: int, text: str) -> str:
     return f'(data (i32.const {at}) "{text}")'
 
 
+def escaped(text: str) -> str:
+    """Return a text with every byte as an escape of the assembler."""
+    return "".join(f"\\{byte:02x}" for byte in text.encode())
+
+
+def text_bytes(text: str) -> int:
+    """Return the number of bytes of an assembler text: an escape is a backslash and two digits, or a backslash and n."""
+    return len(text) - 2 * text.count("\\") + text.count("\\n")
+
+
 def section(kind: int, content: bytes) -> bytes:
     """Return one section of the binary format."""
     return bytes((kind,)) + leb(len(content)) + content
@@ -133,4 +142,4 @@ def functions(*bodies: bytes, times: int = 1) -> bytes:
 def neighbour() -> bytes:
     """Return the benign command of another tenant."""
     # Returns its input, and what WASI reports of folders, arguments and environment, which must be empty.
-    return command(dict(_WAT["neighbour"])["body"], extra=data(1024, "[,]"), locals_="(local $n i32)")
+    return command(texts(__file__, "neighbour", ".wat")["body"], extra=data(1024, "[,]"), locals_="(local $n i32)")

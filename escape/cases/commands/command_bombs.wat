@@ -63,3 +63,76 @@ return_call $f
 
 ;;+ items
 (type $f (func)) (type $c (cont $f))
+
+;;= I130 compile_limits
+;;: made "bomb"
+;;: expect ["cpu_limit", "memory_limit", "crashed"]
+;;: seen {"compiled_in_time": true}
+;;: story "A small module is slow to compile: it is compiled in a separate worker with its own limits."
+;;: limits {"wasm_bytes": 8388608, "wall_ms": 5000}
+;; Instructions in hexadecimal digits, how often each body has them, and what else it has.
+;;- ifs: half a million conditions after another
+20 00 04 40 20 00 41 01 6a 21 00 0b
+;;+ times
+500000
+;;- sums: a function of six hundred thousand sums
+20 00 41 07 6a 22 00 20 00 6c 21 00
+;;+ times
+600000
+;;- jump-tables: three and a half thousand jump tables of two thousand ends
+02 40 20 00 0e d0 0f «00 ×2001»0b
+;;+ times
+3600
+;;- loops: two hundred thousand loops in one another
+03 40
+;;+ times
+200000
+;;+ middle
+20 00 0d 00
+;;+ after
+0b
+;;- functions: a hundred thousand functions
+«20 00 41 07 6a 21 00 ×8»
+;;+ number
+100000
+;;- loads: a chain of a million loads
+20 00 28 02 00 21 00
+;;+ times
+900000
+;;- calls: a million calls in a row
+10 00
+;;+ times
+1500000
+;;- floats: a million conversions
+20 00 b2 91 a8 21 00
+;;+ times
+900000
+;;- divisions: a million divisions that may trap
+20 00 41 07 6e 21 00
+;;+ times
+900000
+;;- variables: forty thousand variables, mixed
+;;: made "variables"
+40000
+
+;;= I130 wasm_bytes
+;;: made "large"
+;;: expect ["source_too_large"]
+;;: seen {"ends_as": ["source_too_large"]}
+;;: story "A module that is too large is refused before it reaches a compiler."
+;;: limits {"wasm_bytes": 65536}
+;;- too-large: a module one byte too large
+65537
+
+;;= I135 checked_code
+;;: made "machine_code"
+;;: expect ["compile_error"]
+;;: seen {"survives": true, "ends_as": ["compile_error"]}
+;;: story "Machine code from a tenant is not accepted; modules are compiled here."
+;; A careless compiler would pass them to the loader of machine code.
+;;- machine-code: machine code that our own compiler made
+
+;;- machine-code-more: the same with bytes after its end
+
+;;+ more
+«00×64»

@@ -3,28 +3,17 @@
 from functools import partial
 from typing import Any
 
-from lodger.escape.attack_files import attacks
-from lodger.escape.case import COMMANDS, Case
+from lodger.escape.attack_files import texts
 from lodger.escape.evidence import answers, ends_as, where
-from lodger.escape.modules import command, commands_of, data
+from lodger.escape.modules import command, commands_of, data, text_bytes
 from lodger.sandbox.outcome import Outcome
 
-_WAT = attacks(__file__, ".wat")
-
-_SAY = "(call $say (i32.const 1))"
-_MANY = "".join(f'(import "env" "f{number}" (func))' for number in range(900))
-_FORGERS = dict(_WAT["shared"])["forgers"]
+_FORGERS = texts(__file__, "shared", ".wat")["forgers"]
 
 _NUMBERS = data(
     900,
     "\\00\\00\\00\\00\\00\\00\\80\\bf\\00\\00\\80\\7f\\01\\02\\83\\7f\\00\\00\\00\\00\\00\\00\\00\\00\\00\\00\\f0\\7f",
 )
-
-
-def _bytes(text: str) -> int:
-    """Return the number of bytes of an assembler text: an escape is a backslash and two digits."""
-    return len(text) - 2 * text.count("\\")
-
 
 _CHECKS = {
     "no_such_function": ends_as(Outcome.COMPILE_ERROR, says="imports functions that do not exist"),
@@ -34,7 +23,7 @@ _CHECKS = {
 
 def _importing(text: str) -> dict[str, Any]:
     """Return a command that imports something."""
-    return {"wasm": partial(command, _SAY, imports=text)}
+    return {"wasm": partial(command, "(call $say (i32.const 1))", imports=text)}
 
 
 def _forging(call: str) -> dict[str, Any]:
@@ -50,20 +39,10 @@ def _number(value: str, bits: str) -> dict[str, Any]:
 
 def _writing(text: str) -> dict[str, Any]:
     """Return a command that writes a text to its standard output."""
-    body = f"(call $out (i32.const 1) (i32.const 1024) (i32.const {_bytes(text)}))"
+    body = f"(call $out (i32.const 1) (i32.const 1024) (i32.const {text_bytes(text)}))"
     return {"wasm": partial(command, body, extra=data(1024, text))}
 
 
 CASES = [
-    *commands_of(__file__, checks=_CHECKS, importing=_importing, forging=_forging, number=_number, writing=_writing),
-    Case(
-        "I125-many",
-        "closed_imports",
-        "the import many",
-        expect=(Outcome.COMPILE_ERROR,),
-        seen=_CHECKS["no_such_function"],
-        story="A module imports functions that do not exist: it is refused with their names before it runs.",
-        runtimes=COMMANDS,
-        wasm=partial(command, _SAY, imports=_MANY),
-    ),
+    *commands_of(__file__, checks=_CHECKS, importing=_importing, forging=_forging, number=_number, writing=_writing)
 ]

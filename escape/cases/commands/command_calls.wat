@@ -5,6 +5,8 @@
 ;;: seen {"no_such_function": true}
 ;;: story "A module imports functions that do not exist: it is refused with their names before it runs."
 ;; Imports that do not exist, in the assembler's syntax.
+;;- many
+«(import "env" "f#" (func))×900»
 ;;- env-system
 (import "env" "system" (func (param i32) (result i32)))
 ;;- env-open

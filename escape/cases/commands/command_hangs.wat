@@ -166,3 +166,24 @@
 (drop (call $f (v128.const i32x4 1 2 3 4)))
 ;;+ extra
 (func $f (param v128) (result v128) (i32x4.add (call $f (i32x4.add (local.get 0) (local.get 0))) (local.get 0)))
+
+;;= I127 table_limit
+;;: expect ["memory_limit"]
+;;: seen {"ends_as": ["memory_limit"]}
+;;: story "Tables use memory of the host that the memory limit does not count."
+;;: behind ["rlimits"]
+;;: limits {"memory_bytes": 67108864, "cpu_ms": 500}
+;;- tables: sixty tables
+(call $say (i32.const 1))
+;;+ extra
+«(table $t# 90000 funcref)×60»
+
+;;= I129 guest_stack
+;;: expect ["stack_limit"]
+;;: seen {"survives": true}
+;;: story "A command's recursion ends in a trap, not in the worker's memory."
+;;: limits {"cpu_ms": 500, "wall_ms": 3000}
+;;- frames: frames of nine hundred variables
+(drop (call $f (i64.const 1)))
+;;+ extra
+(func $f (param i64) (result i64) (local« i64×900») (local.set 5 (local.get 0)) (i64.add (call $f (i64.add (local.get 5) (i64.const 1))) (local.get 5)))

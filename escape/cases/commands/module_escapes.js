@@ -68,3 +68,98 @@ try {
   return names.length === 0 && (found.default === undefined || typeof found.default === 'function' && String(found.default).includes('own main')) ? 'refused' : names;
 } catch { return 'refused'; }
 /* own main */
+
+//= A4-name loader
+//: made "named"
+//: says "import() of the name {}"
+//: seen {"answers": ["refused"]}
+//: story "Names of built-in modules of other hosts, and of the glue, cannot be imported."
+//: behind ["seccomp", "landlock", "root", "namespaces", "uid"]
+//: runtimes ["quickjs"]
+//- std
+"std"
+//- os
+"os"
+//- bjson
+"bjson"
+//- qjs-std
+"qjs:std"
+//- qjs-os
+"qjs:os"
+//- node-fs
+"node:fs"
+//- fs
+"fs"
+//- child-process
+"child_process"
+//- bun
+"bun:ffi"
+//- deno
+"ext:core/mod.js"
+//- file-url
+"file:///etc/passwd"
+//- http-url
+"http://127.0.0.1/x.js"
+//- https-url
+"https://example.org/x.js"
+//- data-url
+"data:text/javascript,export default 'owned'"
+//- blob-url
+"blob:null/1"
+//- up
+"../../../../../../etc/passwd"
+//- up-dots
+"./../.././../etc/passwd"
+//- encoded-up
+"%2e%2e/%2e%2e/etc/passwd"
+//- backslash
+"..\\..\\etc\\passwd"
+//- nul
+"./other.js\u0000.txt"
+//- proc-self
+"/proc/self/environ"
+//- proc-root
+"/proc/1/root/etc/passwd"
+//- dev
+"/dev/stdin"
+//- dot
+"."
+//- slash
+"/"
+//- native
+"./native.so"
+//- json
+"./package.json"
+//- wasm
+"./module.wasm"
+//- eval-script
+"eval_script"
+//- input
+"<input>"
+//- self-query
+"main.js?x"
+//- self-hash
+"main.js#x"
+//- proto
+"__proto__"
+//- constructor
+"constructor"
+
+//= A12 source_text
+//: script "try { return (await import('./blob.js')).default ?? 'refused'; } catch { return 'refused'; }"
+//: expect ["ok", "bad_request", "compile_error"]
+//: seen {"answers": ["refused"]}
+//: story "Compiled code is not accepted: a module is source text."
+//: runtimes ["quickjs"]
+//- bytecode: a module that begins like engine bytecode
+//: modules {"blob.js": "\u0001\u0002C\u0002\u0000export default 1"}
+
+//- wasm: a module that begins like WebAssembly
+//: modules {"blob.js": "\u0000asm\u0001\u0000\u0000\u0000"}
+
+//- elf: a module that begins like a program
+//: modules {"blob.js": "ELF\u0002\u0001\u0001"}
+
+//- bytecode-old: a module that begins like bytecode of another engine
+//: modules {"blob.js": "\u0002\u0001export default 1"}
+

@@ -97,3 +97,117 @@ throw new Error('\ud800'.repeat(100));
 throw new Error('x'.repeat(1e6));
 //- message-nul: an error with NULs and escapes
 throw new Error('a\u0000b\u001b[2J');
+
+//= C48 call_table
+//: says "the name {}"
+//: script "try { await bridge.call(ATTACK, {}); return 'answered'; } catch (e) { return e.code ?? e.name; }"
+//: seen {"answers": ["unknown_call"]}
+//: story "A call's name is looked up in a table, never on an object."
+//- class-0: __class__
+"__class__"
+//- init-1: __init__
+"__init__"
+//- dict-2: __dict__
+"__dict__"
+//- call-3: __call__
+"__call__"
+//- reduce-4: __reduce__
+"__reduce__"
+//- reduce-ex-5: __reduce_ex__
+"__reduce_ex__"
+//- getattribute-6: __getattribute__
+"__getattribute__"
+//- subclasshook-7: __subclasshook__
+"__subclasshook__"
+//- module-8: __module__
+"__module__"
+//- doc-9: __doc__
+"__doc__"
+//- eq-10: __eq__
+"__eq__"
+//- hash-11: __hash__
+"__hash__"
+//- dir-12: __dir__
+"__dir__"
+//- sizeof-13: __sizeof__
+"__sizeof__"
+//- format-14: __format__
+"__format__"
+//- repr-15: __repr__
+"__repr__"
+//- str-16: __str__
+"__str__"
+//- call-17: call
+"call"
+//- log-18: log
+"log"
+//- asked-19: asked
+"asked"
+//- lines-20: lines
+"lines"
+//- held-21: held
+"held"
+//- release-22: release
+"release"
+//- private-23: _private
+"_private"
+//- limits-24: _limits
+"_limits"
+//- careless-25: _careless
+"_careless"
+//- private-26: private
+"private"
+//- naive-27: naive
+"naive"
+//- careless-28: careless
+"careless"
+
+//= C48 call_table
+//: says "the name {}"
+//: script "try { await bridge.call(ATTACK, {}); return 'answered'; } catch (e) { return e.code ?? e.name; }"
+//: seen {"answers": ["unknown_call"]}
+//: story "A call's name is data: no format, no path, no code."
+//- os-system-100: os.system
+"os.system"
+//- eval-101: eval
+"eval"
+//- exec-102: exec
+"exec"
+//- constructor-103: constructor
+"constructor"
+//- tostring-104: toString
+"toString"
+//- hasownproperty-105: hasOwnProperty
+"hasOwnProperty"
+//- echo-106: ../echo
+"../echo"
+//- echo-107: Echo
+"Echo"
+//- echo-108: ECHO
+"ECHO"
+//- echo-call-109: echo.call
+"echo.call"
+//- echo-0-110: echo[0]
+"echo[0]"
+//- echo-drop-111: echo;drop
+"echo;drop"
+//- db-execute-112: db.execute
+"db.execute"
+//- 0---class-113: {0.__class__}
+"{0.__class__}"
+//- s-114: %s
+"%s"
+//- n-n-n-115: %n%n%n
+"%n%n%n"
+//- jndi-ldap---x-116: ${jndi:ldap://x}
+"${jndi:ldap://x}"
+//- 7-7-117: {{7*7}}
+"{{7*7}}"
+//- script-118: <script>
+"<script>"
+//- 1-119: -1
+"-1"
+//- 0-120: 0
+"0"
+//- null-121: null
+"null"

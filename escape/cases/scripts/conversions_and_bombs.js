@@ -88,3 +88,42 @@ Array.from({ length: 15000 }, (x, i) => `var é${i}=1;`).join('')
 'try {} catch {} finally {}'.repeat(10000)
 //- functions: ten thousand functions
 Array.from({ length: 10000 }, (x, i) => `function f${i}() {}`).join('')
+
+//= B20 guest_stack
+//: expect ["stack_limit", "compile_error", "script_error"]
+//: seen {"survives": true}
+//: story "A small source is nested deeply: the parser uses the guest's stack."
+//: limits {"cpu_ms": 1000, "wall_ms": 5000}
+// Sources that exhaust the parser's stack.
+//- parens: a hundred thousand parentheses
+export default () => «(×100000»1«)×100000»
+//- brackets: a module of nested arrays
+export default () => «[×100000»«]×100000»
+//- templates: a module of nested templates
+export default () => «`${×45000»1«}`×45000»
+//- arrow-chain: sixty thousand nested arrows
+export default () => «()=>×60000»1
+//- else-if: sixteen thousand branches
+export default () => { «if (0) {} else ×16000»{} return 1; }
+//- await-chain: awaits of awaits
+export default async () => «await(×32000»1«)×32000»
+//- labels: thirty thousand labels
+export default () => { «l#:×30000»; return 1; }
+//- not-a-module: a snippet that parses in no way
+return ((((«[×60000»
+//- signs: a hundred and twenty thousand signs before a number
+export default () => «- ×120000»1
+//- conditions: nested conditions
+export default () => «1?×40000»1«:0×40000»
+//- objects: a module of nested objects
+export default () => («{a:×40000»1«}×40000»)
+//- blocks: nested blocks
+export default () => {«{×100000»«}×100000»}
+
+//= B20 source_bytes
+//: expect ["source_too_large"]
+//: seen {"ends_as": ["source_too_large"]}
+//: story "A source that is too large is refused before it reaches a worker."
+//: limits {"source_bytes": 65536}
+//- too-large: a source one byte too large
+export default () => 1;«/×65514»

@@ -14,3 +14,23 @@ const held = []; for (let n = 0; n < 50; n++) { const list = [1, 2, 3]; list.len
 const stack = new DisposableStack(); stack.adopt({}, litter); for (let n = 0; n < 20; n++) stack.use({ [Symbol.dispose]() {} }); stack.dispose(); litter(); return 1;
 //- rope-escape: a joined string that is read as a flat one (quickjs-ng #1571)
 const half = 'q'.repeat(50000); globalThis.kept = RegExp.escape(half + half); return kept.length;
+
+//= A2-converted flat_text
+//: story "The native binding changes some values and fails on others: it is only given one flat JSON text."
+//: runtimes ["quickjs-native"]
+//: limits {"cpu_ms": 200}
+//- nul: a text with a NUL, which the binding cuts
+//: seen {"exactly": ["admin\u0000evil"]}
+return 'admin\u0000evil';
+//- rope: a joined text, which the binding does not know
+//: seen {"joined": true}
+const s = 'x'.repeat(9000); return s + s;
+//- half: half a surrogate pair, which the binding cannot decode
+//: seen {"exactly": ["\ud800"]}
+return '\ud800';
+//- to-string: an object whose text never ends, which the binding would ask for
+//: seen {"exactly": ["short"]}
+return { toString() { for (;;); }, toJSON() { return 'short'; } };
+//- date: a date, which the binding makes an object of its own
+//: seen {"exactly": ["1970-01-01T00:00:00.000Z"]}
+return new Date(0);

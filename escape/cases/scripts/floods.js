@@ -114,3 +114,18 @@ for (let i = 0; i < 12; i++) bridge.call('late', i); await new Promise(() => {})
 for (;;) await new Promise((r) => setTimeout(r, 10));
 //- abort-timeout: waiting for a signal that never comes
 await new Promise((r) => { const c = new AbortController(); c.signal.addEventListener('abort', r); setTimeout(() => {}, 1e7); });
+
+//= B24-input input_bytes
+//: made "given"
+//: says "an input that is too large: {}"
+//: script "ATTACK"
+//: expect ["bad_request"]
+//: seen {"ends_as": ["bad_request"]}
+//: story "An input that is too large reaches no worker."
+//: limits {"input_bytes": 65536}
+//- text: one long text
+"«x×70000»"
+//- wide: characters of three bytes
+"«一×25000»"
+//- list: a long list
+[«0,×35000»0]

@@ -142,3 +142,61 @@ for (const key of [mac, box]) { await attempt(() => subtle.exportKey('raw', key)
 const found = seen;
 look(secret);
 return [found, seen > found];
+
+//= A5-poison primordials
+//: made "poisoned"
+//: seen {"answers": [0]}
+//: story "The script replaces a built-in; the glue must not call the replacement."
+// Built-ins that the glue uses; the script returns how often its replacement was called by the glue.
+//- json-stringify: JSON.stringify replaced
+const real = JSON.stringify; JSON.stringify = function (...a) { STEAL return real(...a); };
+//- json-parse: JSON.parse replaced
+const real = JSON.parse; JSON.parse = function (...a) { STEAL return real(...a); };
+//- string-slice: String.prototype.slice replaced
+const real = String.prototype.slice; String.prototype.slice = function (...a) { STEAL return real.apply(this, a); };
+//- string-index-of: String.prototype.indexOf replaced
+const real = String.prototype.indexOf; String.prototype.indexOf = function (...a) { STEAL return real.apply(this, a); };
+//- map-get: Map.prototype.get replaced
+const real = Map.prototype.get; Map.prototype.get = function (...a) { STEAL return real.apply(this, a); };
+//- map-set: Map.prototype.set replaced
+const real = Map.prototype.set; Map.prototype.set = function (...a) { STEAL return real.apply(this, a); };
+//- map-delete: Map.prototype.delete replaced
+const real = Map.prototype.delete; Map.prototype.delete = function (...a) { STEAL return real.apply(this, a); };
+//- regexp-exec: RegExp.prototype.exec replaced
+const real = RegExp.prototype.exec; RegExp.prototype.exec = function (...a) { STEAL return real.apply(this, a); };
+//- well-formed: String.prototype.toWellFormed replaced
+const real = String.prototype.toWellFormed; String.prototype.toWellFormed = function () { STEAL return real.apply(this); };
+//- array-join: Array.prototype.join replaced
+const real = Array.prototype.join; Array.prototype.join = function (...a) { STEAL return real.apply(this, a); };
+//- map-for-each: Map.prototype.forEach replaced
+const real = Map.prototype.forEach; Map.prototype.forEach = function (...a) { STEAL return real.apply(this, a); };
+//- object-to-string: Object.prototype.toString replaced
+const real = Object.prototype.toString; Object.prototype.toString = function () { STEAL return real.apply(this); };
+//- set-for-each: Set.prototype.forEach replaced
+const real = Set.prototype.forEach; Set.prototype.forEach = function (...a) { STEAL return real.apply(this, a); };
+//- replace-all: String.prototype.replaceAll replaced
+const real = String.prototype.replaceAll; String.prototype.replaceAll = function (...a) { STEAL return real.apply(this, a); };
+
+//= A6-trap glue_lists
+//: made "poisoned"
+//: seen {"answers": [0]}
+//: story "The script replaces a built-in; the glue must not call the replacement."
+// Accessors on shared prototypes that would receive temporaries of the glue. Calls by the engine's JSON.stringify, which assigns the script's
+// own objects to a list, are not counted: the stack is the error's name, the setter and stringify.
+//- array-zero: a setter for element 0 on Array.prototype
+Object.defineProperty(Array.prototype, '0', { set(v) { if (typeof v !== 'object' || !/^.*\n.*\n.*stringify \(native\)/.test(new Error().stack)) { STEAL } }, configurable: true });
+//- array-one: a setter for element 1 on Array.prototype
+Object.defineProperty(Array.prototype, '1', { set(v) { if (typeof v !== 'object' || !/^.*\n.*\n.*stringify \(native\)/.test(new Error().stack)) { STEAL } }, configurable: true });
+
+//= A5-key primordials
+//: made "keyed"
+//: says "every built-in watches a key that is not extractable, with {}"
+//: seen {"answers": [[0, true]]}
+//: story "The script may use a key that is not extractable, and never sees its bytes."
+//: limits {"cpu_ms": 1000, "wall_ms": 5000}
+//- sha-1: SHA-1
+SHA-1
+//- sha-256: SHA-256
+SHA-256
+//- sha-512: SHA-512
+SHA-512

@@ -6,12 +6,12 @@ The realm has no object of the host: every way ends in the script's own global s
 import json
 from typing import Any
 
-from lodger.escape.attack_files import attacks, cases_of
+from lodger.escape.attack_files import cases_of, texts
 from lodger.escape.case import GUEST
 from lodger.escape.cases.scripts.realm_names import ALLOWED
 from lodger.escape.evidence import Escaped, Trial
 
-_WALK = dict(attacks(__file__)["shared"])["walk"]
+_WALK = texts(__file__, "shared")["walk"]
 
 
 def _walk(expression: str) -> dict[str, Any]:

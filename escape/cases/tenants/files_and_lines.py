@@ -1,53 +1,16 @@
 """Names of files and lines of text that tenants choose, and limited Node.js: the engine's own parts are called, without a script."""
 
+import json
 import subprocess
 from dataclasses import dataclass
-from typing import Any
 
-from lodger.escape.case import ENGINE, Case
+from lodger.escape.attack_files import cases_of
+from lodger.escape.case import ENGINE
 from lodger.escape.cases.tenants.rules import figures
-from lodger.escape.evidence import Check, Escaped, Trial, Unseen, value_of
+from lodger.escape.evidence import Escaped, Trial, Unseen, value_of
 from lodger.sandbox.errors import SandboxError
 from lodger.sandbox.job import Report
 
-_NAMES = "A file of a script has a name that no tool takes for its own, wherever it is written later."
-_LINES = "A text of a script is one event: it begins no line of its own and turns no line of a terminal."
-_NODE = "Limited Node.js answers and does nothing else once it has started."
-#: name, mechanism, file
-FILES = (
-    ("git", "settings of git, which names programs", ".git/config"),
-    ("git-inside", "settings of git in a folder", "lib/.git/hooks/post-checkout.js"),
-    ("git-capitals", "settings of git in capitals", ".GIT/config.json"),
-    ("editor", "tasks of an editor", ".vscode/tasks.json"),
-    ("npmrc", "settings of npm", ".npmrc"),
-    ("package", "a package's scripts", "package.json"),
-    ("modules", "a package that others import", "node_modules/x/index.js"),
-    ("modules-capitals", "the same in capitals", "Node_Modules/x/index.js"),
-    ("up", "a file above the folder", "../main.js"),
-    ("absolute", "a file of the host", "/etc/cron.d/x.js"),
-    ("backslash", "a path of another system", "..\\main.js"),
-    ("shell", "a program", "Makefile"),
-    ("line", "a name of two lines", "a\nb.js"),
-)
-#: name, mechanism, text
-TEXTS = (
-    ("line", "a line that looks like another run's", "x\n09:00:00 acme/report ok"),
-    ("return", "a carriage return, over the line's beginning", "x\rok"),
-    ("escape", "a terminal's sequence", "\x1b[2J\x1b]0;x\x07"),
-    ("direction", "text that runs backwards", "\u202eko"),
-    ("separator", "a separator of lines", "x\u2028ok"),
-    ("next-line", "a line end of another standard", "x\x85ok"),
-    ("feed", "a form feed and a vertical tab", "x\x0bok\x0cok"),
-)
-#: class, name, mechanism, JavaScript that is true if it succeeds
-PROGRAMS = (
-    (74, "read", "a file is read", 'fs.readFileSync("/etc/passwd").length > 0'),
-    (74, "attributes", "a file's attributes are read", 'fs.statSync("/etc/passwd").size > 0'),
-    (74, "folder", "a folder is listed", 'fs.readdirSync("/").length > 0'),
-    (75, "program", "a program is started", 'child.spawnSync("/bin/true").status === 0'),
-    (78, "signal", "a process is looked for by a signal", "process.kill(process.pid, 0)"),
-    (90, "priority", "its priority is changed", "(os.setPriority(1), true)"),
-)
 _FRAME = """
 const fs = require("fs"), os = require("os"), child = require("child_process");
 fs.writeSync(3, "R");
@@ -140,22 +103,13 @@ def _nothing_done(trial: Trial) -> str:
     return said or "the process was ended"
 
 
-def _case(key: str, wall: str, mechanism: str, act: Any, seen: Check, story: str) -> Case:
-    """Return a case that calls the engine, without a worker."""
-    return Case(key, wall, mechanism, seen=seen, story=story, runtimes=ENGINE, act=act)
-
-
 CASES = [
-    *(
-        _case(f"E74-name-{name}", "file_names", mechanism, NameFile(file), _refused, _NAMES)
-        for name, mechanism, file in FILES
-    ),
-    *(
-        _case(f"H123-{name}", "marked_lines", mechanism, SayText(text), _on_its_line, _LINES)
-        for name, mechanism, text in TEXTS
-    ),
-    *(
-        _case(f"E{number}-node-{name}", "limited_node", mechanism, RunNode(_FRAME.format(code)), _nothing_done, _NODE)
-        for number, name, mechanism, code in PROGRAMS
-    ),
+    *cases_of(
+        __file__,
+        checks={"refused": _refused, "on_its_line": _on_its_line, "nothing_done": _nothing_done},
+        common={"runtimes": ENGINE},
+        name=lambda text: {"act": NameFile(json.loads(text))},
+        line=lambda text: {"act": SayText(json.loads(text))},
+        node=lambda code: {"act": RunNode(_FRAME.format(code))},
+    )
 ]

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from lodger.engine.recurrence.query import answer
-from lodger.escape.attack_files import attacks
-from lodger.escape.case import ENGINE, Case
-from lodger.escape.evidence import Check, Escaped, Trial, value_of, within
+from lodger.escape.attack_files import cases_of
+from lodger.escape.case import ENGINE
+from lodger.escape.evidence import Escaped, Trial, value_of, within
 from lodger.sandbox.job import Report
 from lodger.sandbox.outcome import Outcome
 
@@ -88,41 +88,6 @@ class AskZone:
         return figures(read=0, code=error.get("code", ""))
 
 
-_ALL_MINUTES = ",".join(map(str, range(60)))
-_TIMES = f"FREQ=DAILY;BYHOUR={','.join(map(str, range(24)))};BYMINUTE={_ALL_MINUTES};BYSECOND={_ALL_MINUTES};BYMONTH=2;BYMONTHDAY=30"
-_RULES = (
-    *attacks(__file__, ".txt")["rules"],
-    ("116-times", "every minute written out, on a day there is not", _TIMES),
-)
-#: Texts that are costly for backtracking parsers: name, mechanism, text, parser.
-TEXTS: tuple[tuple[int, str, str, str, Callable[[str], Any]], ...] = (
-    (117, "schyntax-nest", "groups in groups in groups", "{" * 2000 + "min(*)" + "}" * 2000, _asked),
-    (117, "schyntax-ranges", "a thousand ranges", "min(" + ",".join("1..5%2" for _ in range(500)) + ")", _asked),
-    (117, "cron-list", "a thousand steps in a list", ",".join("*/1" for _ in range(1000)) + " * * * *", _asked),
-    (117, "digits", "a number of four thousand digits", "every " + "9" * 4000 + "s", _asked),
-    (117, "digits-wide", "digits of another script", "every " + "\u0663" * 40 + "s", _asked),
-    (117, "blanks", "four thousand blanks", "0" + " " * 4000 + "9 * * *", _asked),
-    (117, "rule-parts", "sixty thousand characters of parts", "FREQ=DAILY" + ";BYHOUR=1" * 6000, _asked),
-    (117, "duration", "a duration without end", "P" + "1Y" * 1500, _asked),
-    (21, "address", "an address of a million characters", "a." * 500_000 + "@", lambda text: _address(text)),
-    (21, "json-quotes", "a million quotes", '"' * 1_000_000, lambda text: _scanned(text)),
-    (21, "json-escapes", "half a million escapes without an end", '"' + "\\" * 999_999, lambda text: _scanned(text)),
-    (21, "json-brackets", "a million brackets", "[" * 1_000_000, lambda text: _scanned(text)),
-    (21, "origin", "a host of a hundred thousand dots", "a." * 50_000, lambda text: _origin(text)),
-)
-#: Zones that are paths: name, zone.
-ZONES = (
-    ("up", "../../../../../../etc/passwd"),
-    ("absolute", "/etc/passwd"),
-    ("inside-up", "Europe/../../../../etc/passwd"),
-    ("proc", "/proc/self/environ"),
-    ("device", "/dev/zero"),
-    ("hosts", "../../etc/hosts"),
-    ("dots", "Europe/./../../../etc/passwd"),
-    ("double", "//etc//passwd"),
-)
-
-
 def _address(text: str) -> str:
     """Return the checked mail address, or the code of its refusal."""
     from lodger.engine.capabilities.mail import checked_address
@@ -163,44 +128,17 @@ def _not_read(trial: Trial) -> str:
     return f"refused: {found['code']}"
 
 
-def _case(name: str, wall: str, mechanism: str, act: Any, seen: Check, story: str) -> Case:
-    """Return a case that calls the engine, without a worker."""
-    letter = "B" if int(name.partition("-")[0]) < 37 else "G"
-    return Case(f"{letter}{name}", wall, mechanism, seen=seen, story=story, runtimes=ENGINE, act=act)
-
+_READERS: dict[str, Callable[[str], str]] = {"address": _address, "json": _scanned, "origin": _origin}
 
 CASES = [
-    *(
-        _case(
-            name,
-            "bounded_rules",
-            mechanism,
-            AskRule(text),
-            _in_time,
-            "The next slot of a rule is computed directly: its cost does not depend on the rule.",
-        )
-        for name, mechanism, text in _RULES
-    ),
-    *(
-        _case(
-            f"{number}-text-{name}",
-            "linear_patterns",
-            mechanism,
-            ReadText(text, read),
-            _in_time,
-            "Parsers of tenants' texts read each character once.",
-        )
-        for number, name, mechanism, text, read in TEXTS
-    ),
-    *(
-        _case(
-            f"118-{name}",
-            "known_zones",
-            f"the zone {zone}",
-            AskZone(zone),
-            _not_read,
-            "A zone is a name from a list; no file is opened by it.",
-        )
-        for name, zone in ZONES
-    ),
+    *cases_of(
+        __file__,
+        ".txt",
+        checks={"in_time": _in_time, "not_read": _not_read},
+        common={"runtimes": ENGINE},
+        rule=lambda text: {"act": AskRule(text)},
+        asked=lambda text: {"act": ReadText(text, _asked)},
+        read=lambda text, by: {"act": ReadText(text, _READERS[by])},
+        zone=lambda name: {"act": AskZone(name)},
+    )
 ]
