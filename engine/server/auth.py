@@ -9,12 +9,11 @@ import ipaddress
 import logging
 from collections.abc import Awaitable, Callable, Hashable
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
 from http.cookies import CookieError, SimpleCookie
 from typing import Any, Literal, TypeVar
 from urllib.parse import urlsplit
 
-from anyio import CapacityLimiter, to_thread
 from sqlalchemy import Connection
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
@@ -27,7 +26,6 @@ from lodger.engine.server.problems import Refused, problem, route_path
 from lodger.engine.server.rate_limits import RateLimits, Threads
 from lodger.engine.service.engine import Engine
 from lodger.engine.service.operations.route import ROOT
-from lodger.engine.store.context import StoreContext
 from lodger.engine.store.drivers import prepared
 from lodger.engine.store.tenants import sessions, tokens
 
@@ -59,8 +57,6 @@ class Authenticated:
         return self.caller.tenant_id or self.caller.token_id
 
 
-#: A write of the last use of a token or session, and its tenant.
-Use = tuple[Callable[[Connection], object], str | None]
 #: A platform's own authentication: returns the caller of a request, or None.
 Authenticate = Callable[[Request], Awaitable[Caller | None]]
 
@@ -93,7 +89,8 @@ class Authentication:
         self._context = engine.context
         self._threads = threads
         self._limits = limits
-        self._last_use = LastUse(engine.at)
+        self._writer = Threads(1, 1, max_waiting=None)
+        self._noting: set[Hashable] = set()
         self.public = set(OPEN)
         self.asking: set[tuple[str, str]] = set()
         self.sign_in: Callable[[Request], str] | None = None
@@ -110,27 +107,28 @@ class Authentication:
             scope = {**scope, "method": "GET"}  # the server sends an answer to HEAD without its body
         request = Request(scope)
         try:
+            answer = await self._refusal(request, path)
+            await (answer or self._app)(scope, receive, send)
+        finally:
+            for writing in scope.get("state", {}).get("uses", ()):
+                await writing
+
+    async def _refusal(self, request: Request, path: str) -> Response | None:
+        """Authenticate a request; return the answer to one that goes no further."""
+        try:
             if (request.method, path) not in self.public and not path.startswith(tuple(OPEN_PREFIXES)):
                 found = await self._authenticated(request)
                 left = self._limits.request(found.caller.token_id, found.caller.tenant_id)
-                scope.setdefault("state", {}).update(authenticated=found, rate_limit=left)
+                request.scope.setdefault("state", {}).update(authenticated=found, rate_limit=left)
         except Exception as error:  # noqa: BLE001 - whatever it is, the request goes no further
-            answer = problem(error, scope)
+            answer = problem(error, request.scope)
             if is_page(request):
                 if answer.status_code == 401 and self.sign_in is not None:
                     answer = RedirectResponse(self.sign_in(request), 303)
                 elif self.error_page is not None:
                     answer = self.error_page(request, answer)
-            await answer(scope, receive, send)
-            return
-        writing = asyncio.create_task(self._last_use.write()) if self._last_use.pending else None
-        try:
-            await self._app(scope, receive, send)
-        finally:
-            if writing is not None:
-                await writing
-            if self._last_use.pending:  # a login
-                await self._last_use.write()
+            return answer
+        return None
 
     async def _authenticated(self, request: Request) -> Authenticated:
         """Return the caller of a request by the platform, a token or a session; raises Refused."""
@@ -141,7 +139,7 @@ class Authentication:
         if len(header) > 1 or any(len(each) > MAX_HEADER for each in header):
             raise Refused(400, "header_invalid.authorization")
         if header:
-            return Authenticated(await self.by_token(header[0], address), "token")
+            return Authenticated(await self.by_token(request, header[0]), "token")
         cookie = session_of(request)
         if cookie is not None:
             return Authenticated(await self._by_session(request, cookie, address), "session")
@@ -159,12 +157,15 @@ class Authentication:
                 raise Refused(403, "csrf_missing.platform")
         return caller
 
-    async def by_token(self, header: str, address: str) -> Caller:
+    async def by_token(self, request: Request, header: str) -> Caller:
         """Return the caller that a token belongs to. Only wrong tokens count towards the limit of an address.
+
+        When the token was last used is written beside the answer, so that no request waits for the database's one writer.
 
         Raises:
             Refused: token_invalid, token_expired, too_many_failures.
         """
+        address = client(request)
         scheme, _, text = header.partition(" ")
         now_us = self._context.clock.now_us()
 
@@ -183,11 +184,9 @@ class Authentication:
             raise unauthorized("token_invalid")
         caller, used_us = found
         if used_us is None or used_us + tokens.USED_US < now_us:
-            self._last_use.note(
-                caller.token_id,
-                lambda connection: tokens.record_use(connection, caller.token_id, now_us),
-                caller.tenant_id,
-            )
+            note = partial(tokens.record_use, token_id=caller.token_id, now_us=now_us)
+            writing = asyncio.create_task(self._note_use(caller.token_id, caller.tenant_id, note))
+            request.scope.setdefault("state", {}).setdefault("uses", []).append(writing)
         return caller
 
     async def _by_session(self, request: Request, text: str, address: str) -> Caller:
@@ -212,11 +211,31 @@ class Authentication:
             if not hmac.compare_digest(request.headers.get("x-csrf-token", "").encode("latin-1"), wanted.encode()):
                 raise Refused(403, "csrf_missing")
         if unnoted:
-            self._last_use.note(
-                text, lambda connection: sessions.record_seen(connection, text, now_us), caller.tenant_id
-            )
-            await self._last_use.write()  # when the session ends depends on it
+            # The request waits for it: when the session ends depends on it.
+            note = partial(sessions.record_seen, text=text, now_us=now_us)
+            await self._note_use(text, caller.tenant_id, note)
         return caller
+
+    async def _note_use(self, key: Hashable, tenant_id: str | None, note: Callable[[Connection], object]) -> None:
+        """Write to the ledger of a tenant, None for the operators', when a token or session was last used, unless that is under way.
+
+        If the database is unavailable, it is logged: the next use is written again.
+        """
+
+        def write_use() -> None:
+            """Write the use in a transaction of its own."""
+            with self._engine.at(tenant_id).context.database.write() as connection:
+                note(connection)
+
+        if key in self._noting:
+            return
+        self._noting.add(key)
+        try:
+            await self._writer.run("", write_use)
+        except Unavailable as error:
+            _log.warning("the last use of tokens cannot be stored: %s", error)
+        finally:
+            self._noting.discard(key)
 
     async def _read(self, address: str, look: Callable[[Connection], Found | None]) -> Found | None:
         """Return the first result of a function over all ledgers: a tenant's sessions live in its own, the platform's in the first."""
@@ -254,54 +273,6 @@ def is_page(request: Request) -> bool:
         and "text/html" in headers.get("accept", "")
         and "authorization" not in headers
     )
-
-
-class LastUse:
-    """Writes when tokens and sessions were last used, in one transaction beside the answers, so that no request waits for the writer.
-
-    Belongs to the event loop that writes first.
-    """
-
-    def __init__(self, at: Callable[[str | None], Engine]) -> None:
-        self._at = at
-        self._pending: dict[Hashable, Use] = {}
-        self._under_way: dict[Hashable, Use] = {}
-        self._alone = asyncio.Lock()
-        self._thread: CapacityLimiter | None = None
-
-    def note(self, key: Hashable, write: Callable[[Connection], object], tenant_id: str | None = None) -> None:
-        """Queue a write to the ledger of a tenant, None for the operators', unless one with this key is queued or under way."""
-        if key not in self._pending and key not in self._under_way:
-            self._pending[key] = (write, tenant_id)
-
-    @property
-    def pending(self) -> int:
-        """Number of writes that wait for the next transaction."""
-        return len(self._pending)
-
-    async def write(self) -> None:
-        """Write the queued uses. If the database is unavailable it is logged and dropped: the next use queues it again."""
-        self._thread = self._thread or CapacityLimiter(1)
-        async with self._alone:
-            self._under_way, self._pending = self._pending, {}
-            try:
-                if self._under_way:
-                    await to_thread.run_sync(self._write, list(self._under_way.values()), limiter=self._thread)
-            except Unavailable as error:
-                _log.warning("the last use of tokens cannot be stored: %s", error)
-            finally:
-                self._under_way = {}
-
-    def _write(self, uses: list[Use]) -> None:
-        """Write queued uses, in one transaction for each ledger."""
-        by_ledger: dict[int, tuple[StoreContext, list[Callable[[Connection], object]]]] = {}
-        for write, tenant_id in uses:
-            context = self._at(tenant_id).context
-            by_ledger.setdefault(id(context), (context, []))[1].append(write)
-        for context, writes in by_ledger.values():
-            with context.database.write() as connection:
-                for write in writes:
-                    write(connection)
 
 
 def unauthorized(code: str) -> Refused:

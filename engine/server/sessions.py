@@ -84,7 +84,7 @@ def add(router: APIRouter, engine: Engine, bodies: Bodies, authentication: Authe
             raise Refused(415, "media_type")
         async with bodies.read(request, client(request)) as sent:
             token = (await bodies.json(request, Login, sent, client(request))).token
-        caller = await authentication.by_token(f"Bearer {token}", client(request))
+        caller = await authentication.by_token(request, f"Bearer {token}")
 
         def store_session(connection: Connection) -> NewSession:
             """Store the session of the token's caller."""

@@ -32,14 +32,18 @@ def create_many(lodge: RunningApi) -> None:
         lodge.engine.tenants.create(f"t{number}")
 
 
-def test_a_full_disk_makes_it_not_ready_until_there_is_room(small: Path) -> None:
+def test_a_full_disk_makes_it_not_ready_until_there_is_room(small: Path, caplog: pytest.LogCaptureFixture) -> None:
     with running_api(f"sqlite:///{small}/ledger.db") as lodge:
+        lodge.token("admin")
         assert until_ready(lodge, ready=True) == {"ok": True}
         filler = fill(small)
         with pytest.raises(Unavailable) as refused:
             create_many(lodge)
         assert refused.value.code == "disk_full"
         assert until_ready(lodge, ready=False) == {"ok": False, "problems": ["disk_full"]}
+        assert lodge.ask("GET", "/me").status_code == 200, "the use of a token that cannot be stored fails no request"
+        assert lodge.ask("GET", "/me").status_code == 200
+        assert "the last use of tokens cannot be stored" in caplog.text
         filler.unlink()
         until_ready(lodge, ready=True)
 
