@@ -25,8 +25,7 @@ from lodger.engine.output import groups, inputs, script_files, views
 from lodger.engine.output.result_output import Database, Group, Yes, is_for_program, write_json
 from lodger.engine.service.operations.declaration import JOINED
 from lodger.engine.service.operations.help_texts import WORDS, explained, summary
-from lodger.engine.service.operations.route import wire
-from lodger.engine.service.operations.table import Operation
+from lodger.engine.service.operations.route import Operation, wire
 
 #: Parameters that are several texts, although the verb takes other things too.
 SEVERAL = {"rules", "exclusions", "script", "labels"}
@@ -87,18 +86,15 @@ def _function(operation: Operation) -> Callable[..., None]:
         db = said.pop("db")
         if declared.confirm is not None:
             confirm(declared.confirm, said, yes=said.pop("yes"))
-        arguments, many = {}, ()
+        arguments = {}
         for each in parameters:
             value = said[each.name]
-            if each.kind is inspect.Parameter.VAR_POSITIONAL:
-                many = tuple(value)
-            elif value is not None and value != []:
+            if value is not None and value != []:
                 arguments[each.name] = read(each.name, hints[each.name], value, positional=each.name in positional)
             elif each.default is inspect.Parameter.empty:
                 raise _missing(each.name)
         with opened(db, creates=declared.changes) as engine:
-            first = [arguments.pop(each.name) for each in parameters[:1] if many]
-            result = getattr(getattr(engine, operation.noun), operation.verb)(*first, *many, **arguments)
+            result = operation.call(engine, arguments)
         if is_for_program():
             write_json(_body(operation, hints, said, positional, result))
         else:

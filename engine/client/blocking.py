@@ -14,7 +14,7 @@ from lodger.engine.core.partial_answers import HEADER, note_unreachable
 from lodger.engine.features import Nouns
 from lodger.engine.service.operations import proxy
 from lodger.engine.service.operations.declaration import Sync
-from lodger.engine.service.operations.table import Operation
+from lodger.engine.service.operations.route import Operation
 from lodger.engine.store.records import Action
 from lodger.sandbox.job import LogLine
 

@@ -20,8 +20,7 @@ from lodger.engine.features import TABLE
 from lodger.engine.recurrence.rrule import from_dateutil, is_dateutil
 from lodger.engine.service.operations.declaration import JOINED, UNCHANGED
 from lodger.engine.service.operations.proxy import signature
-from lodger.engine.service.operations.route import ROOT, Route
-from lodger.engine.service.operations.table import Operation
+from lodger.engine.service.operations.route import ROOT, Operation, Route
 from lodger.engine.store.records import Action, AuditEntry, Page
 from lodger.sandbox.job import LogLine
 

@@ -13,7 +13,7 @@ from lodger.engine.service.humanize import humanize_duration
 from lodger.engine.store.records import Action
 
 if TYPE_CHECKING:
-    from lodger.engine.service.operations.table import Operation
+    from lodger.engine.service.operations.route import Operation
 
 Cell = Callable[[Any], object]
 

@@ -4,7 +4,7 @@ import asyncio
 import inspect
 import json
 from collections.abc import Callable, Generator
-from functools import cache, partial
+from functools import cache
 from typing import Annotated, Any
 
 from fastapi import APIRouter, FastAPI, Path, Query
@@ -101,9 +101,6 @@ def _operation_routes(table: OperationTable) -> list[BaseRoute]:
 def _endpoint(route: Route) -> Callable[..., Any]:
     """Return the function that answers requests of a route."""
     body_model, query_model = body_of(route), query_of(route)
-    takes_many = {
-        name for name, each in inspect.signature(route.function).parameters.items() if each.kind is each.VAR_POSITIONAL
-    }
 
     async def answer_request(request: Request, **path: Any) -> Response:
         """Check a request's query and body, and carry out the route's operation."""
@@ -118,33 +115,18 @@ def _endpoint(route: Route) -> Callable[..., Any]:
                 arguments["limit"] = query.limit  # type: ignore[attr-defined]  # made at run time
         if route.raw:
             async with bodies.read(request, authenticated(request).key, upload=True) as raw, calls.lane(request, route):
-                return await run_operation(request, path, arguments | {route.raw: raw}, lambda: raw)
+                return await calls.carry_out(request, route, arguments | {route.raw: raw}, lambda: raw)
         if body_model is not None:
             key = authenticated(request).key
             async with bodies.read(request, key) as sent:
                 body = await bodies.json(request, body_model, sent, key)
                 async with calls.lane(request, route):
-                    return await run_operation(
-                        request, path, arguments | given(body), lambda: body.model_dump_json().encode()
-                    )
+                    arguments |= given(body)
+                    return await calls.carry_out(request, route, arguments, lambda: body.model_dump_json().encode())
         if request.headers.get("content-length", "0") != "0" or "transfer-encoding" in request.headers:
             raise Refused(400, "request_invalid.no_body")
         async with calls.lane(request, route):
-            return await run_operation(request, path, arguments, bytes)
-
-    async def run_operation(
-        request: Request, path: dict[str, Any], arguments: dict[str, Any], raw: Callable[[], bytes]
-    ) -> Response:
-        """Carry out the operation with checked arguments."""
-        calls: Calls = request.app.state.calls
-        noun = getattr(request.app.state.engine, route.noun)
-        many = [one for name in takes_many for one in arguments.pop(name)]
-        verb = partial(getattr(noun, route.verb), **arguments)
-        if many:
-            # Only the tenant stands before those.
-            first = next(iter(path))
-            verb = partial(getattr(noun, route.verb), arguments.pop(first), *many, **arguments)
-        return await calls.carry_out(request, route, verb, raw)
+            return await calls.carry_out(request, route, arguments, bytes)
 
     answer_request.__signature__ = _signature(route, query_model)  # type: ignore[attr-defined]  # what the framework reads
     answer_request.__name__ = route.identity

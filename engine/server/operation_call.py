@@ -3,7 +3,7 @@
 import hashlib
 import json
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import AbstractAsyncContextManager, nullcontext
 from typing import Any, TypeVar
 from urllib.parse import quote, unquote
@@ -73,7 +73,7 @@ class Calls:
         return self._writing.slot(key) if route.changes else nullcontext()
 
     async def carry_out(
-        self, request: Request, route: Route, verb: Callable[[], Any], body: Callable[[], bytes]
+        self, request: Request, route: Route, arguments: Mapping[str, Any], body: Callable[[], bytes]
     ) -> Response:
         """Carry out an operation and return its answer; a repeated request with an idempotency key gets the first answer."""
         share, key = authenticated(request).key, _key(request, route)
@@ -89,7 +89,7 @@ class Calls:
             """Run the verb in the caller's audit context; return the result, the response, and whether a ledger was missing."""
             replica = nullcontext() if route.changes else reads_from_replica()
             with use_audit_context(audit_context), replica, unreachable_ledgers() as missing:
-                record = verb()
+                record = route.call(self._engine, arguments)
             # Encoded in the thread: a long page would hold up every other answer.
             answer = respond(request, route, record)
             if missing:

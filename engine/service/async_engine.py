@@ -22,7 +22,8 @@ from lodger.engine.service import engine as sync
 from lodger.engine.service.hooks import H, HookName
 from lodger.engine.service.operations import proxy
 from lodger.engine.service.operations.declaration import Async
-from lodger.engine.service.operations.table import Nouns, Operation
+from lodger.engine.service.operations.route import Operation
+from lodger.engine.service.operations.table import Nouns
 from lodger.engine.store.revision_cache import Compile
 
 if TYPE_CHECKING:

@@ -113,9 +113,8 @@ class Reader:
         routes = [each for each in self._api.engine.table.routes if each.name == operation and not each.changes]
         route = next((each for each in routes if each.of_tenant == (tenant is not None)), routes[0])
         require(self.request, tenant, route.role)
-        verb = getattr(getattr(self._api.engine, route.noun), route.verb)
         with unreachable_ledgers() as missing:
-            found = verb(**({"tenant_id": None} if route.everywhere else {}) | arguments)
+            found = route.call(self._api.engine, ({"tenant_id": None} if route.everywhere else {}) | arguments)
         self.request.scope["state"].setdefault("unreachable", set()).update(missing)
         return found
 

@@ -16,8 +16,7 @@ from lodger.engine.core.version import VERSION
 from lodger.engine.features import TABLE
 from lodger.engine.output.failure import described
 from lodger.engine.service.operations.declaration import JOINED, UNCHANGED
-from lodger.engine.service.operations.route import wire
-from lodger.engine.service.operations.table import Operation
+from lodger.engine.service.operations.route import Operation, wire
 from lodger.engine.store.records import Page
 from lodger.stdlib import declarations
 
@@ -104,8 +103,7 @@ def _tool(engine: "Engine", operation: Operation, tenant_id: str, fixed: dict[st
             if omitted[name] is inspect.Parameter.empty or value != omitted[name]
         }
         try:
-            verb = getattr(getattr(engine, operation.noun), operation.verb)
-            answer = verb(**said, **bound)
+            answer = operation.call(engine, said | bound)
         except Exception as error:
             raise ToolError(_text(described(error))) from error
         if isinstance(answer, Page):

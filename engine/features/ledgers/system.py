@@ -35,7 +35,7 @@ from lodger.engine.service.bulk import BulkResult
 from lodger.engine.service.engine import Engine
 from lodger.engine.service.operations import proxy, table
 from lodger.engine.service.operations.declaration import Sync
-from lodger.engine.service.operations.table import Operation
+from lodger.engine.service.operations.route import Operation
 from lodger.engine.store import signing_keys
 from lodger.engine.store.connection.database import mask_password
 from lodger.engine.store.drivers import patience

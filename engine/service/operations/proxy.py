@@ -6,7 +6,8 @@ from functools import cache, wraps
 from typing import Any, Protocol
 
 from lodger.engine.service.operations.declaration import M
-from lodger.engine.service.operations.table import Nouns, Operation, table_of
+from lodger.engine.service.operations.route import Operation
+from lodger.engine.service.operations.table import Nouns, table_of
 
 
 class Carry(Protocol):

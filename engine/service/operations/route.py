@@ -3,6 +3,7 @@
 import inspect
 import re
 import types
+from collections import OrderedDict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -61,8 +62,8 @@ class Parameter:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Route(Endpoint):
-    """One endpoint of one operation.
+class Operation:
+    """One verb of a noun, with its declaration.
 
     Attributes:
         noun, verb: as in ``engine.tenants.create``.
@@ -77,8 +78,25 @@ class Route(Endpoint):
 
     @property
     def name(self) -> str:
-        """Full name of the route's operation, such as ``tenants.create``."""
+        """Full name of the operation, such as ``tenants.create``."""
         return f"{self.noun}.{self.verb}"
+
+    @property
+    def is_slow(self) -> bool:
+        """Whether the operation may take seconds: it starts a sandbox, or moves an archive or a module."""
+        return self.declared.slow or any(
+            each.raw or each.media == "application/gzip" for each in self.declared.endpoints
+        )
+
+    def call(self, engine: Any, arguments: Mapping[str, Any]) -> Any:
+        """Carry out the operation on an engine or a client, with arguments by the names of its parameters."""
+        bound = inspect.BoundArguments(inspect.signature(self.function), OrderedDict(arguments, self=engine))
+        return getattr(getattr(engine, self.noun), self.verb)(*bound.args[1:], **bound.kwargs)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Route(Endpoint, Operation):
+    """One endpoint of one operation."""
 
     @property
     def changes(self) -> bool:

@@ -17,30 +17,8 @@ from lodger.engine.service.nouns.scripts import Scripts
 from lodger.engine.service.nouns.secrets import Secrets
 from lodger.engine.service.nouns.tenants import Tenants
 from lodger.engine.service.nouns.tokens import Tokens
-from lodger.engine.service.operations.declaration import Async, Declared, M, P, R, Sync, declared
-from lodger.engine.service.operations.route import Route
-
-
-@dataclass(frozen=True)
-class Operation:
-    """One verb of a noun, with its declaration."""
-
-    noun: str
-    verb: str
-    function: Callable[..., Any]
-    declared: Declared
-
-    @property
-    def name(self) -> str:
-        """Full name of the operation, such as ``tenants.create``."""
-        return f"{self.noun}.{self.verb}"
-
-    @property
-    def is_slow(self) -> bool:
-        """Whether the operation may take seconds: it starts a sandbox, or moves an archive or a module."""
-        return self.declared.slow or any(
-            each.raw or each.media == "application/gzip" for each in self.declared.endpoints
-        )
+from lodger.engine.service.operations.declaration import Async, M, P, R, Sync, declared
+from lodger.engine.service.operations.route import Operation, Route
 
 
 class Shortcut(Generic[P, R]):
@@ -130,4 +108,4 @@ def _collected(noun: str, kind: type) -> Iterator[Operation]:
         function = inspect.getattr_static(kind, verb)
         found = declared(function)
         if found is not None:
-            yield Operation(noun, verb, function, found)
+            yield Operation(noun=noun, verb=verb, function=function, declared=found)
