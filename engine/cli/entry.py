@@ -85,7 +85,6 @@ GROUPS = {
     "bench": "lodger.bench.command",
     "db": "lodger.engine.cli.commands.db",
     "config": "lodger.engine.cli.commands.config",
-    "profile": "lodger.engine.cli.commands.profile",
 }
 #: The main line's nouns and the help of their groups; the commands come from the table of operations, which a list of groups need not load.
 NOUNS = {

@@ -1,6 +1,5 @@
 """The place where commands are carried out, a local ledger or a server, and the source of that choice."""
 
-import json
 import os
 import re
 import shlex
@@ -8,12 +7,11 @@ import tomllib
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from lodger.engine.core.errors import Usage
 
+#: Environment variable with the path of the file of profiles; by default ``lodger/profiles.toml`` in the configuration folder.
 FILE = "LODGER_PROFILES"
-_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,99 +24,30 @@ class Profile:
     db: str | None = None
 
 
-class Profiles:
-    """The file: ``LODGER_PROFILES``, else ``lodger/profiles.toml`` in the user's configuration folder."""
+def profile_named(name: str | None) -> Profile | None:
+    """Return a profile of the file, by default that which ``current`` names in it; None if it names none, or there is no file.
 
-    def __init__(self, path: Path | None = None) -> None:
-        folder = Path(os.environ.get("XDG_CONFIG_HOME") or Path.home() / ".config")
-        self.path = path or Path(os.environ.get(FILE) or folder / "lodger" / "profiles.toml")
-
-    def read(self) -> dict[str, Any]:
-        """Return the file's content; an absent one is empty.
-
-        Raises:
-            Usage: profiles_readable, profiles_invalid.
-        """
-        try:
-            text, mode = self.path.read_text(), self.path.stat().st_mode
-        except FileNotFoundError:
-            return {"profiles": {}}
-        except (OSError, UnicodeDecodeError) as error:
-            raise Usage("profiles_invalid", path=self.path, reason=error) from None
-        try:
-            body = tomllib.loads(text)
-            known = {name: Profile(name, **fields) for name, fields in body.get("profiles", {}).items()}
-        except (tomllib.TOMLDecodeError, TypeError, AttributeError) as error:
-            raise Usage("profiles_invalid", path=self.path, reason=str(error)) from None
-        if mode & 0o077 and any(profile.token for profile in known.values()):
-            raise Usage("profiles_readable", path=self.path)
-        return body | {"profiles": known}
-
-    def all(self) -> tuple[list[Profile], str | None]:
-        """Return every profile by name, and the name of the default."""
-        body = self.read()
-        return sorted(body["profiles"].values(), key=lambda profile: profile.name), body.get("current")
-
-    def get(self, name: str) -> Profile:
-        """Return the profile of this name.
-
-        Raises:
-            Usage: profile_unknown.
-        """
-        found: Profile | None = self.read()["profiles"].get(name)
-        if found is None:
-            raise Usage("profile_unknown", name=name)
-        return found
-
-    def current(self) -> Profile | None:
-        """Return the default profile, None if there is none."""
-        body = self.read()
-        name = body.get("current")
-        return body["profiles"].get(name) if name else None
-
-    def put(self, profile: Profile, *, use: bool) -> None:
-        """Store a profile; the first one, or with ``use``, becomes the default.
-
-        Raises:
-            Usage: profile_name_invalid.
-        """
-        if not _NAME.fullmatch(profile.name):
-            raise Usage("profile_name_invalid", name=profile.name)
-        body = self.read()
-        first = not body["profiles"]
-        body["profiles"][profile.name] = profile
-        self._write(body["profiles"], profile.name if use or first else body.get("current"))
-
-    def use(self, name: str) -> None:
-        """Make a profile the default."""
-        profile, body = self.get(name), self.read()
-        self._write(body["profiles"], profile.name)
-
-    def remove(self, name: str) -> None:
-        """Remove a profile with its token."""
-        self.get(name)
-        body = self.read()
-        del body["profiles"][name]
-        self._write(body["profiles"], None if body.get("current") == name else body.get("current"))
-
-    def _write(self, profiles: dict[str, Profile], current: str | None) -> None:
-        """Write the profiles file anew, with these profiles and the name of the default one."""
-        lines = [f"current = {json.dumps(current)}", ""] if current else []
-        for profile in sorted(profiles.values(), key=lambda each: each.name):
-            lines.append(f"[profiles.{json.dumps(profile.name)}]")
-            for name in ("server", "token", "db"):
-                value = getattr(profile, name)
-                if value:
-                    lines.append(f"{name} = {json.dumps(value)}")
-            lines.append("")
-        self.path.parent.mkdir(parents=True, exist_ok=True)
-        waiting = self.path.with_suffix(".new")
-        # Readable by its owner only, from the first byte on; an interrupted write leaves the old file.
-        descriptor = os.open(waiting, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-        with os.fdopen(descriptor, "w") as file:
-            os.fchmod(file.fileno(), 0o600)
-            file.write("\n".join(lines))
-        waiting.replace(self.path)
+    Raises:
+        Usage: profile_unknown, profiles_readable, profiles_invalid.
+    """
+    folder = Path(os.environ.get("XDG_CONFIG_HOME") or Path.home() / ".config")
+    path = Path(os.environ.get(FILE) or folder / "lodger" / "profiles.toml")
+    try:
+        body, mode = tomllib.loads(path.read_text()), path.stat().st_mode
+        known = {each: Profile(each, **fields) for each, fields in body.get("profiles", {}).items()}
+    except FileNotFoundError:
+        body, mode, known = {}, 0, {}
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError, TypeError, AttributeError) as error:
+        raise Usage("profiles_invalid", path=path, reason=error) from None
+    if mode & 0o077 and any(each.token for each in known.values()):
+        raise Usage("profiles_readable", path=path)
+    name = name or body.get("current")
+    found = known.get(name or "")
+    if found is None and name:
+        raise Usage("profile_unknown", name=name, path=path, known=", ".join(known) or "none")
+    if found is not None and found.server and found.db:
+        raise Usage("place_ambiguous.profile", name=name, path=path)
+    return found
 
 
 #: Options that may stand anywhere on the command line, before the noun or after the verb.
@@ -233,7 +162,7 @@ def chosen(db: str | None, *, local: str | None = None) -> Place:
     """
     if db is not None and "--server" in _said:
         raise Usage("place_ambiguous")
-    profile = _profile()
+    profile = profile_named(_said.get("--profile") or os.environ.get(PROFILE))
     if "--server" in _said:
         server, server_source = _said["--server"], "option"
     elif db is not None:
@@ -260,15 +189,6 @@ def chosen(db: str | None, *, local: str | None = None) -> Place:
     return Place(
         server, server_source, token, token_source, database, database_source, profile.name if profile else None
     )
-
-
-def _profile() -> Profile | None:
-    """Return the profile that the command line or environment names, else the default one; None without any."""
-    profiles = Profiles()
-    name = _said.get("--profile") or os.environ.get(PROFILE)
-    if name:
-        return profiles.get(name)
-    return profiles.current()
 
 
 def _token(server: str | None, profile: Profile | None) -> tuple[str | None, str]:

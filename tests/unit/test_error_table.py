@@ -244,7 +244,6 @@ def test_every_command_that_a_fix_names_exists() -> None:
     page_of_commands = (ROOT / "docs/reference/command-line.md").read_text()
     groups = {
         "db": set(re.findall(r"^\| `([a-z-]+)", page_of_commands.split("## lodger db")[1].split("\n## ")[0], re.MULTILINE)),
-        "profile": set(re.findall(r"^\| `([a-z-]+)", page_of_commands.split("## lodger profile")[1].split("\n## ")[0], re.MULTILINE)),
         "config": {"show"},
     }  # fmt: skip
     known = commands | groups
