@@ -1,7 +1,8 @@
 """The items of a batch: the arguments of the verbs that create one tenant, script or schedule."""
 
 import difflib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, NotRequired
@@ -86,20 +87,39 @@ class Refusals:
 
     Attributes:
         shown: the first of them, each with its kind, its position, its tenant, its name, and the error.
-        objects: (kind, tenant, name) of all; the name of a tenant is None.
+        objects: (kind, tenant, name) of all; the name of a tenant is None. ``places``: kind and position of all.
     """
 
     count: int = 0
     shown: list[dict[str, Any]] = field(default_factory=list)
     objects: set[tuple[str, str, str | None]] = field(default_factory=set)
+    places: set[tuple[str, int]] = field(default_factory=set)
 
     def add(self, kind: str, index: int, item: Mapping[str, Any], error: Explained) -> None:
         """Record a refused item."""
         tenant, name = str(item.get("tenant_id")), item.get("name")
         self.count += 1
+        self.places.add((kind, index))
         self.objects.add((kind, tenant, None if kind == "tenants" else str(name)))
         if len(self.shown) < MAX_SHOWN:
             self.shown.append({"kind": kind, "position": index, "tenant": tenant, "name": name, **error.as_dict()})
+
+    @contextmanager
+    def noting(self, kind: str, index: int, item: Mapping[str, Any]) -> Iterator[None]:
+        """Record an item's error instead of raising it."""
+        try:
+            yield
+        except Explained as error:
+            self.add(kind, index, item, error)
+
+    def concern(self, kind: str, index: int, item: Mapping[str, Any]) -> bool:
+        """Whether an item was refused, or its tenant or script, so that its own errors would only be those of that one."""
+        tenant, script = item["tenant_id"], item.get("script")
+        return (
+            (kind, index) in self.places
+            or ("tenants", tenant, None) in self.objects
+            or (kind == "schedules" and isinstance(script, str) and ("scripts", tenant, script) in self.objects)
+        )
 
     def require_none(self, total: int) -> None:
         """Refuse the batch if one of its items is refused.

@@ -56,9 +56,8 @@ class Batches(Noun[M]):
             raise InputError("batch_too_large", count=total, maximum=MAX_ITEMS)
         refusals = Refusals()
         items = {kind: read(kind, some, refusals) for kind, some in given.items()}
-        prepared = Preparation(self._engine, items, refusals, self._now_us, keep=keep)
-        refusals.require_none(total)
+        prepared = Preparation(self._engine, items, refusals)
         with self._changing(Batches.create, None) as change:
-            made = Storing(self.context, change.connection, prepared, change.audit_context).run()
+            made = Storing(self.context, change, prepared, refusals, keep=keep).run(items)
             refusals.require_none(total)
             return change.made(made, changed=made.tenants + made.scripts + made.schedules > 0)

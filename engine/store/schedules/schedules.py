@@ -28,7 +28,7 @@ from lodger.engine.store.schedules.revisions import ScheduleFields
 from lodger.engine.store.schedules.schedule_rows import deleted, get, list_page
 from lodger.engine.store.schema import scheduling as tables
 from lodger.engine.store.scripts import param_checks
-from lodger.engine.store.scripts.bindings import BoundScript, bind
+from lodger.engine.store.scripts.bindings import bind
 from lodger.engine.store.tenants import tenants
 
 __all__ = ["ScheduleFields", "create", "edit", "erase", "get", "list_page", "pause", "resume"]
@@ -63,12 +63,29 @@ def create(
         wish = replace(wish, rules=in_zone(tenant.tz))
     number = _named(connection, tenant_id, name)
     limits, owed_us = json.dumps(tenant.limits_in_effect), now_us + 1 if first_after_us is None else first_after_us
-    bound = partial(bind, connection, tenant_id)
-    rows = new_rows(context, tenant_id, name, limits, wish, bound, number, now_us, owed_us, audit_context)
-    for table, row in zip(NEW_ROWS, rows, strict=True):
-        insert_many(connection, table, [row])
-    followers.bind(connection, tenant_id, rows[0]["id"], changes.named(wish.rules.rules), now_us)
-    return get(connection, tenant_id, rows[0]["id"])
+    allowed = context.content_cache.allowance(limits)
+    check_spacing(wish.rules.gap_below_s, allowed)
+    steps = revisions.steps_of(wish.script, wish.params, partial(bind, connection, tenant_id))
+    revisions.require_within(context, combined(limits), [wish.limits, *(step["limits"] for step in steps)])
+    if number >= allowed.schedules:
+        raise Conflict("schedules_full", tenant=tenant_id, maximum=allowed.schedules)
+    params, wished = dump_params(wish.params), revisions.limits_text(steps[0], wish)
+    if params is not None:
+        param_checks.require_fitting(params, context.content_cache.limits(limits, wished))
+    schedule_id = context.ids.new()
+    row, next_us, searching = revisions.revision_row(
+        context, tenant_id, schedule_id, 1, wish, steps, now_us, owed_us, audit_context, params
+    )
+    insert_many(connection, tables.schedules, [{
+        "tenant_id": tenant_id, "id": schedule_id, "name": name, "script_id": steps[0]["script_id"], "revision": 1, "created_us": now_us,
+    }])  # fmt: skip
+    insert_many(connection, tables.schedule_revisions, [row])
+    insert_many(connection, tables.schedule_clock, [{
+        "tenant_id": tenant_id, "schedule_id": schedule_id, "state": "armed", "next_at": next_us, "accounted_us": owed_us - 1,
+        "revision": 1, "tzdata": tzdata_version(), "searching": int(searching),
+    }])  # fmt: skip
+    followers.bind(connection, tenant_id, schedule_id, changes.named(wish.rules.rules), now_us)
+    return get(connection, tenant_id, schedule_id)
 
 
 def _named(connection: Connection, tenant_id: str, name: str) -> int:
@@ -84,49 +101,6 @@ def _named(connection: Connection, tenant_id: str, name: str) -> int:
     if taken:
         raise Conflict("schedule_exists", tenant=tenant_id, name=name)
     return int(number)
-
-
-#: The tables of the rows of a new schedule.
-NEW_ROWS = (tables.schedules, tables.schedule_revisions, tables.schedule_clock)
-
-
-def new_rows(
-    context: StoreContext, tenant_id: str, name: str, limits: str, wish: ScheduleFields,
-    bound: Callable[[str, int | None], BoundScript], number: int, now_us: int, owed_us: int, audit_context: AuditContext,
-) -> tuple[dict[str, Any], dict[str, Any], dict[str, Any]]:  # fmt: skip
-    """Check a new schedule; return its rows: its own, that of its revision and that of its clock.
-
-    Args:
-        limits: its tenant's, as JSON text.
-        bound: as of :func:`lodger.engine.store.schedules.revisions.steps_of`.
-        number: how many schedules the tenant has.
-        owed_us: earliest instant of the first slot.
-
-    Raises:
-        as :func:`create`.
-    """
-    allowed = context.content_cache.allowance(limits)
-    check_spacing(wish.rules.gap_below_s, allowed)
-    steps = revisions.steps_of(wish.script, wish.params, bound)
-    revisions.require_within(context, combined(limits), [wish.limits, *(step["limits"] for step in steps)])
-    if number >= allowed.schedules:
-        raise Conflict("schedules_full", tenant=tenant_id, maximum=allowed.schedules)
-    params, wished = dump_params(wish.params), revisions.limits_text(steps[0], wish)
-    if params is not None:
-        param_checks.require_fitting(params, context.content_cache.limits(limits, wished))
-    schedule_id = context.ids.new()
-    row, next_us, searching = revisions.revision_row(
-        context, tenant_id, schedule_id, 1, wish, steps, now_us, owed_us, audit_context, params
-    )
-    script_id = steps[0]["script_id"]
-    return (
-        {"tenant_id": tenant_id, "id": schedule_id, "name": name, "script_id": script_id, "revision": 1, "created_us": now_us},
-        row,
-        {
-            "tenant_id": tenant_id, "schedule_id": schedule_id, "state": "armed", "next_at": next_us, "accounted_us": owed_us - 1,
-            "revision": 1, "tzdata": tzdata_version(), "searching": int(searching),
-        },
-    )  # fmt: skip
 
 
 def check_spacing(gap_below_s: Callable[[float], float | None], allowed: Allowance) -> None:

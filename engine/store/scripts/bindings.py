@@ -1,7 +1,6 @@
 """Resolution of script names: a tenant's own script, or with @ before it one that the platform offers."""
 
 import json
-from collections.abc import Collection
 from dataclasses import dataclass
 
 from sqlalchemy import Connection, func, select
@@ -11,7 +10,7 @@ from lodger.engine.core.access.labels import HOST
 from lodger.engine.core.errors import InputError, NotFound
 from lodger.engine.core.ids import PLATFORM, PLATFORM_PREFIX
 from lodger.engine.core.params import Field, read_fields
-from lodger.engine.store.bulk import QueryMany, insert_absent
+from lodger.engine.store.bulk import insert_absent
 from lodger.engine.store.records import AnyRow
 from lodger.engine.store.schema.scheduling import script_versions, scripts
 from lodger.engine.store.stored_modules import LIBRARY, LIBRARY_START, kind_of
@@ -95,20 +94,6 @@ def _bound(row: AnyRow) -> BoundScript:
     """Return the script of a row."""
     fields = read_fields(json.loads(row.fields)) if row.fields else None
     return BoundScript(row.id, row.version, kind_of(row.kind, row.start), row.name, fields)
-
-
-_newest = QueryMany(
-    {"tenant": _s.tenant_id, "called": _s.name},
-    lambda given, driver: driver.look_up(
-        given, _found, _s.tenant_id == given.c.tenant, _s.name == given.c.called, _s.kind != "bound", _v.version == _s.version
-    ),
-)  # fmt: skip
-
-
-def find_newest(connection: Connection, names_of: Collection[tuple[str, str]]) -> dict[tuple[str, str], BoundScript]:
-    """Return the tenants' own scripts with these names (tenant, name), libraries included, in one statement."""
-    rows = _newest.rows(connection, [{"tenant": tenant, "called": name} for tenant, name in sorted(names_of)])
-    return {(row.tenant, row.called): _bound(row) for row in rows}
 
 
 def _is_bound(connection: Connection, tenant_id: str, script_id: str) -> bool:

@@ -90,33 +90,20 @@ def put(
     _check_counts(connection, tenant_id, before, context.content_cache.allowance(granted))
     script_id, version = (context.ids.new(), 1) if before is None else (before.script_id, before.version + 1)
     if before is None:
-        values = new_row(tenant_id, script_id, name, content.kind, now_us, offered=offered)
-        prepared.write(connection, insert(scripts).values(values))
+        kind = "script" if content.kind == LIBRARY else content.kind
+        prepared.write(connection, insert(scripts).values(
+            tenant_id=tenant_id, id=script_id, name=name, version=1, created_us=now_us, kind=kind, offered=int(offered)
+        ))  # fmt: skip
     else:
         # Tenants that have bound it run the newest version too.
         prepared.write(connection, update(scripts).where(scripts.c.id == script_id, _is_bound).values(version=version))
         update_row(connection, scripts, tenant_id, script_id, version=version, offered=int(offered))
-    row = version_row(tenant_id, script_id, version, content, now_us, audit_context, held, typed)
-    insert_many(connection, script_versions, [row])
-    return get(connection, tenant_id, name, version)
-
-
-def version_row(
-    tenant_id: str, script_id: str, version: int, content: Content, now_us: int, audit_context: AuditContext,
-    grants: str | None, fields: str | None,
-) -> dict[str, Any]:  # fmt: skip
-    """Return the row of a version; grants and fields are JSON text."""
-    return {
+    insert_many(connection, script_versions, [{
         "tenant_id": tenant_id, "script_id": script_id, "version": version, "digest": content.digest, "created_us": now_us,
         "modules": json.dumps(content.modules, ensure_ascii=False), "wasm": content.wasm,
-        "grants": grants, "created_by": audit_context.actor, "why": audit_context.why, "fields": fields,
-    }  # fmt: skip
-
-
-def new_row(tenant_id: str, script_id: str, name: str, kind: str, now_us: int, *, offered: bool) -> dict[str, Any]:
-    """Return the row of a new script with its first version."""
-    return {"tenant_id": tenant_id, "id": script_id, "name": name, "version": 1, "created_us": now_us,
-            "kind": "script" if kind == LIBRARY else kind, "offered": int(offered)}  # fmt: skip
+        "grants": held, "created_by": audit_context.actor, "why": audit_context.why, "fields": typed,
+    }])  # fmt: skip
+    return get(connection, tenant_id, name, version)
 
 
 def put_handler(
