@@ -15,7 +15,7 @@ else:
     from backports import zstd
 
 #: Encodings that requests accept; an answer in another one, or in several, is refused.
-ACCEPTED = "gzip, deflate, br, zstd"
+ACCEPTED = "gzip, br, zstd"
 #: Decoded bytes per encoded byte, once there is enough to tell.
 MAX_RATIO = 100
 #: Largest window of zstd that receivers must support (RFC 9659), as an exponent of two.
@@ -91,24 +91,21 @@ class Body:
 
 
 class _Members:
-    """Decodes gzip, zlib and zstd: one member or frame after the other.
+    """Decodes gzip and zstd: one member or frame after the other.
 
     Args:
         make: makes the decompressor of a member; its ``decompress`` takes bytes and a maximum size.
-        several: whether another member may follow the first one.
     """
 
-    def __init__(self, make: Any, *, several: bool) -> None:
-        self._make, self._several = make, several
+    def __init__(self, make: Any) -> None:
+        self._make = make
         self._one = make()
 
     def chunks(self, data: bytes) -> Iterator[bytes]:
-        """Yield the decoded pieces of a part of a gzip body, which may have several members."""
+        """Yield the decoded pieces of a part of a body, which may have several members."""
         more = bool(data)
         while more:
             if self._one.eof:
-                if not self._several:
-                    raise EOFError
                 self._one = self._make()
             part = self._one.decompress(data, _STEP)
             yield part
@@ -119,30 +116,6 @@ class _Members:
     def complete(self) -> bool:
         """Whether the last member has ended."""
         return bool(self._one.eof)
-
-
-class _Deflate:
-    """Decodes deflate: zlib's format by the standard, and bare deflate in some servers; the first two bytes tell."""
-
-    def __init__(self) -> None:
-        self._head = b""
-        self._members: _Members | None = None
-
-    def chunks(self, data: bytes) -> Iterator[bytes]:
-        """Yield the decoded pieces of a part of a deflate body."""
-        if self._members is None:
-            self._head += data
-            if len(self._head) < 2:
-                return
-            bare = self._head[0] & 0x0F != 8 or int.from_bytes(self._head[:2], "big") % 31
-            bits, data = -zlib.MAX_WBITS if bare else zlib.MAX_WBITS, self._head
-            self._members = _Members(lambda: zlib.decompressobj(bits), several=False)
-        yield from self._members.chunks(data)
-
-    @property
-    def complete(self) -> bool:
-        """Whether the compressed data has ended."""
-        return self._members is not None and self._members.complete
 
 
 class _Brotli:
@@ -168,13 +141,11 @@ def _decoder(encoding: str) -> Decoder | None:
     if encoding in ("", "identity"):
         return None
     if encoding in ("gzip", "x-gzip"):
-        return _Members(lambda: zlib.decompressobj(16 + zlib.MAX_WBITS), several=True)
-    if encoding == "deflate":
-        return _Deflate()
+        return _Members(lambda: zlib.decompressobj(16 + zlib.MAX_WBITS))
     if encoding == "br":
         return _Brotli()
     if encoding == "zstd":
         options = {int(zstd.DecompressionParameter.window_log_max): ZSTD_WINDOW_LOG}
-        return _Members(lambda: zstd.ZstdDecompressor(options=options), several=True)
+        return _Members(lambda: zstd.ZstdDecompressor(options=options))
     known = f"the answer has the content-encoding {encoding[:40]!r}; {ACCEPTED} are decoded"
     raise Cut(known, known)

@@ -218,7 +218,7 @@ def test_each_cause_has_its_message(peer: Peer) -> None:
         "/nowhere": failed + "the redirect has no valid http or https URL in its location",
         "/ftp": refused + "fetch has the schemes http and https, not ftp",
         "/other": refused + "it needs the grant fetch:http://other.example",
-        "/lzma": failed + "the answer has the content-encoding 'lzma'; gzip, deflate, br, zstd are decoded",
+        "/lzma": failed + "the answer has the content-encoding 'lzma'; gzip, br, zstd are decoded",
         "/corrupt": failed + "the body of the answer does not match its content-encoding",
         "/short": failed + "the compressed body of the answer is incomplete",
         "/half": failed + "the connection ended before the answer was complete",

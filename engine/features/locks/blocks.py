@@ -5,17 +5,12 @@ import logging
 import os
 import socket
 import threading
-from collections.abc import AsyncIterator, Iterator
-from contextlib import AsyncExitStack, ExitStack, asynccontextmanager, contextmanager
+from collections.abc import Callable
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from lodger.engine.recurrence.duration import parse_duration
 from lodger.engine.store.platform.locks import Lock
-
-if TYPE_CHECKING:
-    from lodger.engine.features.locks.operations import Locks
-    from lodger.engine.service.operations.declaration import Async, Sync
 
 #: Maximum lease, microseconds; a living holder renews it.
 MAX_US = 86_400_000_000
@@ -37,96 +32,60 @@ def lease_us(lease: float | str | timedelta) -> int:
     return round(lease * 1000) if abs(lease) < MAX_US else 0
 
 
-def _third_s(lease: float | str | timedelta) -> float:
-    """Return a third of a lease in seconds."""
-    return lease_us(lease) / 3_000_000
-
-
-@contextmanager
-def _held(
-    locks: "Locks[Sync]", name: str, lease: float | str | timedelta, slot: datetime | None, holder: str | None
-) -> Iterator[Lock | None]:
-    """Hold a lock during a block of a thread, renewing its lease; yields None if another holder has it."""
-    mine = holder_name(holder)
-    lock = locks.take(name, mine, lease, slot=slot)
-    if lock is None:
-        yield None
-        return
-    over = threading.Event()
-
-    def renew_lease() -> None:
-        """Renew the lock's lease until the block ends."""
-        while not over.wait(_third_s(lease)):
-            try:
-                if locks.take(name, mine, lease, slot=slot) is None:
-                    _log.warning("the lock %s was lost: its lease has expired", name)
-                    return
-            except Exception:  # noqa: BLE001 - an unreachable database may come back before the lease ends
-                _log.exception("the lock %s could not be renewed", name)
-
-    renewing = threading.Thread(target=renew_lease, name=f"lodger-lock-{name}", daemon=True)
-    renewing.start()
-    try:
-        yield lock
-    finally:
-        over.set()
-        renewing.join()
-        locks.free(name, mine)
-
-
-@asynccontextmanager
-async def _held_async(
-    locks: "Locks[Async]", name: str, lease: float | str | timedelta, slot: datetime | None, holder: str | None
-) -> AsyncIterator[Lock | None]:
-    """Hold a lock during a block of asyncio, renewing its lease; yields None if another holder has it."""
-    mine = holder or f"{holder_name(None)}-{id(asyncio.current_task())}"
-    lock = await locks.take(name, mine, lease, slot=slot)
-    if lock is None:
-        yield None
-        return
-    over = asyncio.Event()
-
-    async def renew_lease() -> Any:
-        """Renew the lock's lease until the block ends."""
-        while True:
-            try:
-                async with asyncio.timeout(_third_s(lease)):
-                    await over.wait()
-                    return
-            except TimeoutError:
-                pass
-            try:
-                if await locks.take(name, mine, lease, slot=slot) is None:
-                    _log.warning("the lock %s was lost: its lease has expired", name)
-                    return
-            except Exception:  # noqa: BLE001 - as above
-                _log.exception("the lock %s could not be renewed", name)
-
-    renewing = asyncio.create_task(renew_lease(), name=f"lodger-lock-{name}")
-    try:
-        yield lock
-    finally:
-        over.set()
-        await renewing
-        await locks.free(name, mine)
-
-
 class Block:
-    """A block that holds a lock, for ``with`` and ``async with``; arguments as for :func:`_held`."""
+    """A block that holds a lock and renews its lease, for ``with`` and ``async with``; None in place of the lock if another holder has it.
 
-    def __init__(self, *arguments: Any) -> None:
-        self._arguments = arguments
-        self._sync = ExitStack()
-        self._async = AsyncExitStack()
+    Args:
+        locks: of an engine or a client; their verbs are coroutine functions for ``async with``.
+    """
+
+    def __init__(
+        self, locks: Any, name: str, lease: float | str | timedelta, slot: datetime | None, holder: str | None
+    ) -> None:
+        self._locks = locks
+        self._name, self._lease, self._slot, self._holder = name, lease, slot, holder
+        self._over = threading.Event()
+        self._renewing: threading.Thread | None = None
+
+    def _take(self) -> Any:
+        """Take or renew the lock."""
+        return self._locks.take(self._name, self._holder, self._lease, slot=self._slot)
+
+    def _begin(self, lock: Lock | None, result_of: Callable[[Any], Lock | None]) -> Lock | None:
+        """Begin to renew a lock that was taken; ``result_of`` returns the result of a verb in the thread that renews."""
+
+        def renew_lease() -> None:
+            """Renew the lock's lease until the block ends."""
+            while not self._over.wait(lease_us(self._lease) / 3_000_000):
+                try:
+                    if result_of(self._take()) is None:
+                        _log.warning("the lock %s was lost: its lease has expired", self._name)
+                        return
+                except Exception:  # noqa: BLE001 - an unreachable database may come back before the lease ends
+                    _log.exception("the lock %s could not be renewed", self._name)
+
+        if lock is not None:
+            self._renewing = threading.Thread(target=renew_lease, name=f"lodger-lock-{self._name}", daemon=True)
+            self._renewing.start()
+        return lock
 
     def __enter__(self) -> Lock | None:
-        return self._sync.enter_context(_held(*self._arguments))
+        self._holder = holder_name(self._holder)
+        return self._begin(self._take(), lambda lock: lock)
 
     def __exit__(self, *_error: object) -> None:
-        self._sync.close()
+        if self._renewing is not None:
+            self._over.set()
+            self._renewing.join()
+            self._locks.free(self._name, self._holder)
 
     async def __aenter__(self) -> Lock | None:
-        return await self._async.enter_async_context(_held_async(*self._arguments))
+        self._holder = self._holder or f"{holder_name(None)}-{id(asyncio.current_task())}"
+        loop = asyncio.get_running_loop()
+        return self._begin(await self._take(), lambda taken: asyncio.run_coroutine_threadsafe(taken, loop).result())
 
     async def __aexit__(self, *_error: object) -> None:
-        await self._async.aclose()
+        if self._renewing is not None:
+            self._over.set()
+            await asyncio.to_thread(self._renewing.join)
+            await self._locks.free(self._name, self._holder)
