@@ -83,7 +83,7 @@ def test_a_batch_creates_the_same_as_single_calls_with_few_statements_an_object(
     bench.clock.advance(86_400)
     bench.tick()
     assert len(bench.actions(tenant_id="b7")) == 1
-    assert len(bench.claim(100)) == 44, "they run"
+    assert len(bench.claim(100)) == 56, "they run"
 
 
 def test_one_refused_object_refuses_all_and_each_is_named(bench: Bench) -> None:
@@ -126,7 +126,7 @@ def test_one_refused_object_refuses_all_and_each_is_named(bench: Bench) -> None:
     assert refused.value.details["count"] == 11
     with pytest.raises(InputError) as twice:
         engine.batches.create(tenants=[{"tenant_id": "n"}, {"tenant_id": "old"}, {"tenant_id": "n"}])
-    assert codes(twice.value) == [("tenants", 2, "batch_item_invalid")]
+    assert codes(twice.value) == [("tenants", 2, "batch_item_invalid"), ("tenants", 1, "tenant_exists")]
     with pytest.raises(InputError) as tenants:
         engine.batches.create(
             tenants=[{"tenant_id": "a/b"}, {"tenant_id": "p", "plan": "gone"}, {"tenant_id": "q", "tz": "Mars"}],
