@@ -60,6 +60,16 @@ def test_settings_are_listed_with_their_source() -> None:
     assert all(row["help"] for row in rows.values())
 
 
+def test_settings_are_listed_without_passwords_of_addresses() -> None:
+    addresses = {
+        f"LODGER_{name}": "postgresql://ann:s3cret@db.example/ledger"
+        for name in ("DATABASE", "READ_DATABASE", "LISTEN_URL")
+    }
+    said = inside("config", "show", "--json", **addresses)
+    assert said.out.count("postgresql://ann:***@db.example/ledger") == 4  # the database is also a target of commands
+    assert "s3cret" not in said.out
+
+
 def test_a_wrong_setting_is_named() -> None:
     said = inside("config", "show", LODGER_SLOTS="many")
     assert said.code == 1

@@ -30,7 +30,9 @@ def show(db: Database = None) -> None:
         {"name": "database", "value": mask_password(settings.database), "source": place.database_source},
     ]
     rows = [
-        replace(row, value=mask_password(row.value), source=place.database_source) if row.name == "database" else row
+        replace(
+            row, value=mask_password(row.value), source=place.database_source if row.name == "database" else row.source
+        )
         for row in rows_of(settings)
     ]
     names = ("name", "default", "minimum", "maximum", "outcome", "help")
