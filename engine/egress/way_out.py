@@ -81,9 +81,12 @@ def _server(text: str) -> tuple[str, int]:
     """Return address and port of a DNS server from its text."""
     host, _, port = text.rpartition(":") if text.count(":") == 1 or "]" in text else (text, "", "53")
     try:
-        return str(ipaddress.ip_address(host.strip("[]"))), int(port)
+        address, number = str(ipaddress.ip_address(host.strip("[]"))), int(port)
     except ValueError:
-        raise InputError("dns_server_invalid", text=text) from None
+        address, number = "", 0
+    if not 0 < number < 65_536:
+        raise InputError("dns_server_invalid", text=text)
+    return address, number
 
 
 def require() -> None:
@@ -110,6 +113,11 @@ class WayOut:
         self._settings = settings
         self._ports = _ports(settings.egress_ports)
         self._addresses = AddressPolicy(settings.egress_networks.split())
+        # Both are read at the first request. Refused only there, each run that sends one would end by a fault of the engine.
+        for each in settings.egress_dns.split():
+            _server(each)
+        if settings.egress_ca is not None:
+            _tls_context(settings.egress_ca)
         self._rules: Rules | None = None
         self._thread: LoopThread | None = None
         self._starting = threading.Lock()

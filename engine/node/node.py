@@ -140,8 +140,8 @@ class Node:
 
     async def prepare(self) -> None:
         """Make the services and the executor ready, and register; nothing is looked for yet."""
+        self._wire()  # refuses wrong settings, when nothing has begun that ``stop`` would end
         self._started = True
-        self._wire()
         self._event_loop = asyncio.get_running_loop()
         self._forget = self.host.events.subscribe(LedgerWritten, self._written)
         await self._executor.start()

@@ -165,6 +165,9 @@ def _value(text: str, name: str, **labels: str) -> float:
         ("all", "trusted_proxies_invalid", {"LODGER_TRUSTED_PROXIES": "my-proxy"}),
         ("all", "keys_missing", {"LODGER_SECRET_KEYS": "absent"}),
         ("node", "keys_missing", {"LODGER_SECRET_KEYS": "absent"}),
+        ("node", "certificates_invalid", {"LODGER_EGRESS_CA": "absent"}),
+        ("node", "dns_server_invalid", {"LODGER_EGRESS_DNS": "10.0.0.2 10.0.0.3:99999"}),
+        ("node", "mail_password_unreadable", {"LODGER_MAIL_HOST": "localhost", "LODGER_MAIL_PASSWORD_FILE": "absent"}),
         ("api", "address_taken", {}),
     ],
 )
