@@ -16,7 +16,7 @@ from lodger.engine.recurrence.groups import GroupedRule
 from lodger.engine.recurrence.instant import instant_us
 from lodger.engine.recurrence.rule import DstPolicy, Recurrence
 from lodger.engine.recurrence.rule_errors import RuleInvalid
-from lodger.engine.recurrence.union import Union, by_granularity
+from lodger.engine.recurrence.union import by_granularity
 
 __all__ = ["Phrase", "begins", "parse", "recurrence"]
 #: Longest text of a rule in English, in characters.
@@ -55,16 +55,10 @@ def recurrence(phrase: Phrase, start: int | None, home: Zone, dst: DstPolicy, *,
         raise RuleInvalid("english_unclear.year", index=0)
     if any(each.last and each.begins is not None and last_second(each.last) < each.begins for each in clauses):
         raise RuleInvalid("english_unclear.bounds", index=0)
-    rules: list[Recurrence] = []
-    for each in clauses:
-        if each.period_us:
-            anchor = None if each.begins is None else home.instant(each.begins)
-            every = Every(
-                each.period_us, 0 if anchor is None else anchor * 1_000_000, starts=anchor is not None and each.bounded
-            )
-            last = None if each.last is None else instant_of(home.instant(last_second(each.last)))
-            rules.append(every if last is None else replace(every, last_us=instant_us(last)))
-    timed = [group_of(each) for each in clauses if not each.period_us]
-    if timed:
-        rules.insert(0, by_granularity(GroupedRule(timed), home, dst))
-    return rules[0] if len(rules) == 1 else Union(rules)
+    one, *_others = clauses
+    if not one.period_us:
+        return by_granularity(GroupedRule(map(group_of, clauses)), home, dst)
+    anchor = None if one.begins is None else home.instant(one.begins)
+    every = Every(one.period_us, 0 if anchor is None else anchor * 1_000_000, starts=anchor is not None and one.bounded)
+    last = None if one.last is None else instant_of(home.instant(last_second(one.last)))
+    return every if last is None else replace(every, last_us=instant_us(last))

@@ -30,6 +30,10 @@ def meant(text: str, drafts: Sequence["Draft"], zone: str | None) -> Phrase:
         Unread: a part has no effect, contradicts another, or the parts have more than one meaning.
     """
     if len(drafts) > 1:
+        if zone is None and any({"interval"} <= each.parts.keys() <= {"interval", "first", "last"} for each in drafts):
+            own = tuple(text[slice(*_span(each))] for each in drafts)
+            what = "an interval that goes on through the days is a rule of its own, beside others in a schedule"
+            raise Unread(what, _span(drafts[0])[0], own, drops=True)
         _complete(text, drafts)
     clauses = [_Meaning(text, draft, zoned=zone is not None).clause() for draft in drafts]
     for place, one in enumerate(clauses):
@@ -149,7 +153,7 @@ def _of_years(clause: Clause) -> list[int]:
 
 def _covered(one: Clause, other: Clause) -> bool:
     """Whether another clause names every slot that this one names."""
-    if one.period_us or other.period_us or one.step != other.step or (one.first, one.last) != (other.first, other.last):
+    if one.step != other.step or (one.first, one.last) != (other.first, other.last):
         return one == other
     times, others = ({time for each in clause.times for time in each.times()} or {0} for clause in (one, other))
     if not times <= others:

@@ -185,7 +185,7 @@ def dated(date: Date | None, start: int) -> Date | None:
 
 @dataclass(frozen=True, slots=True)
 class Phrase:
-    """A whole text: one clause or several, in one zone."""
+    """A whole text: one clause or several, in one zone; one that is an interval stands alone."""
 
     clauses: tuple[Clause, ...]
     zone: str | None = None

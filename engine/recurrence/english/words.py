@@ -27,8 +27,7 @@ def clause_in_words(clause: Clause) -> str:
         words = times if days == "every day" else f"{times} {_on(days)}"
     else:
         words = f"{days} {times}"
-    bounded = clause.bounded and (clause.first or (clause.begins or 0) % civil.DAY_S)
-    if clause.begins is not None and (bounded or clause.selection()):
+    if clause.begins is not None and (clause.bounded or clause.selection()):
         day, second = divmod(clause.begins, civil.DAY_S)
         said = f"{WEEKDAYS[civil.weekday(day)]}, {date_in_words(Date(*civil.civil(day)))}"
         words += f", {'starting' if clause.bounded else 'counted from'} {said}" + (

@@ -72,6 +72,13 @@ def test_sentences_of_intervals_and_single_dates_read_back(text: str) -> None:
     assert parse_rule(RuleSpec(anchored)).text() == anchored
 
 
+@pytest.mark.parametrize("start", ["2027-06-01T00:00:00Z", "2027-06-01T09:30:00Z"])
+def test_the_sentence_names_a_start_that_cuts_slots_off(start: str) -> None:
+    rule = parse_rule(RuleSpec("every day at 9", dtstart=start))
+    assert "starting Tuesday, June 1, 2027" in rule.text()
+    assert slots(parse_rule(RuleSpec(rule.text()))) == slots(rule)
+
+
 @pytest.mark.parametrize(
     ("text", "index", "what"),
     [
