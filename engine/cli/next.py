@@ -103,6 +103,8 @@ def _show(body: dict[str, Any], *, previous: bool) -> None:
     if not slots and "searched_to" in body:
         where = "after" if previous else "before"
         say(f"No slot was found {where} {body['searched_to']}; the search stopped there.")
+        if body["reason"]:
+            say(f"{body['reason'][:1].upper()}{body['reason'][1:]}.")
         return
     if not slots:
         say("There is no slot before this instant." if previous else "There is no slot after this instant.")

@@ -353,7 +353,9 @@ def preview(shown: Any) -> None:
     if shown.never:
         say(f"  no slot: {shown.never}")
     elif shown.searched_to:
-        say(f"  no further slot was found before {shown_instant(shown.searched_to)}")
+        further = "further " if shown.slots else ""
+        why = f": {shown.excluded}" if shown.excluded else ""
+        say(f"  no {further}slot was found before {shown_instant(shown.searched_to)}{why}")
     elif not shown.slots and shown.ends:
         say("  no slot is left")
 

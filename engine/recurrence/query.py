@@ -80,11 +80,15 @@ class Slots:
     Attributes:
         shifted: those that a change of the clock has moved.
         searched_to: where the search for a further one stopped without an answer; None if it did not.
+        never: why the rules have no slot at all, where that is known.
+        excluded: the exclusion that removed the most slots of a search without any, in words.
     """
 
     found: tuple[datetime, ...] = ()
     shifted: tuple[datetime, ...] = ()
     searched_to: datetime | None = None
+    never: str | None = None
+    excluded: str | None = None
 
 
 def slots_of(
@@ -101,6 +105,12 @@ def slots_of(
     while isinstance(slot, datetime) and slot < LAST and len(found) < count:
         found.append(slot)
         slot = step(slot)
+    if not found and isinstance(slot, SearchedTo):
+        # A search over all years would end as this one did.
+        never = schedule.never_reason() if previous else schedule.rules_reason()
+        return Slots(searched_to=None if never else slot.instant, never=never, excluded=None if never else slot.why)
+    if not found and slot is None:
+        return Slots(never=schedule.never_reason())
     shifted = tuple(each for each in found if schedule.shifted(each))
     return Slots(tuple(found), shifted, slot.instant if isinstance(slot, SearchedTo) else None)
 
@@ -164,7 +174,7 @@ def _answered(request: Mapping[str, Any], now: datetime | None) -> dict[str, Any
         if clocked
         else Slots()
     )
-    reason = None if slots.found else schedule.never_reason()
+    reason = slots.never
     ends = schedule.ends() and clocked
     last = schedule.previous_before(LAST, inclusive=True, limit=SAVE_STEPS) if ends and reason is None else None
     shown = [format_instant(slot) for slot in slots.found]
@@ -174,12 +184,12 @@ def _answered(request: Mapping[str, Any], now: datetime | None) -> dict[str, Any
         "tz": schedule.zone_key or tz or "UTC",
         "next": shown,
         "never": reason is not None,
-        "reason": reason,
+        "reason": reason or slots.excluded,
         "shifted": [format_instant(slot) for slot in slots.shifted],
         "ends": ends,
         "last": format_instant(last) if isinstance(last, datetime) else None,
     }
-    if slots.searched_to is not None and len(slots.found) < count and reason is None:
+    if slots.searched_to is not None and len(slots.found) < count:
         answer["searched_to"] = format_instant(slots.searched_to)
     if request.get("previous"):
         answer["previous"] = shown
@@ -212,6 +222,7 @@ def answer(request: Mapping[str, Any], *, now: datetime | None = None) -> dict[s
         ``id`` when there is one. ``next`` holds the slots nearest first; with ``previous`` these are the ones
         before ``after``, and are also there under ``previous``. ``last`` is the final slot of a rule that ends,
         or of the calendar where year 9999 comes before the COUNT is full; ``tz`` is the zone of the wall clock.
+        ``reason`` says why the rule never fires, or which exclusion removes the most slots where none was found.
         With ``counts`` also ``most_per_day``, ``smallest_gap_s`` (bounds; ``exact`` when they are the truth) and
         ``next_year``. ``searched_to`` is there when fewer slots were found than asked for and later ones are not excluded.
         Parts of the question that changed nothing are named under ``ignored``.

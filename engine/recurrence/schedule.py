@@ -150,7 +150,13 @@ class CompiledSchedule(Union):
     def next_after(self, instant: datetime, *, inclusive: bool = False, limit: int = MAX_STEPS) -> Answer:
         """First slot after the instant. The latest answers are kept: a tick, the claim after it and the next tick ask the same."""
         if inclusive or limit != MAX_STEPS:
-            return super().next_after(instant, inclusive=inclusive, limit=limit)
+            closings: Counter[int] = Counter()
+            try:
+                return self._next(instant if inclusive else instant + MICROSECOND, Steps(limit), closings)
+            except OutOfSteps as out:
+                return SearchedTo(out.reached, self._main_exclusion(closings))
+            except OverflowError:  # after the last instant of the calendar
+                return None
         answers = self._answers
         if instant not in answers:
             if len(answers) >= _MAX_ANSWERS:
@@ -251,7 +257,7 @@ class CompiledSchedule(Union):
             years = (out.reached - since).days // 365
             if years < _MIN_YEARS:
                 return SearchedTo(out.reached)
-            if reason := self.never_reason():
+            if reason := self.rules_reason():
                 raise RuleNeverFires("rule_never_fires", reason=reason) from None
             raise RuleNeverFires(
                 "rule_never_fires.years", years=years, reason=self._main_exclusion(closings) or _NO_TIME
@@ -277,11 +283,13 @@ class CompiledSchedule(Union):
             return f"its exclusions cover every slot: {words}"
         return "no slot of its rules lies between its start and its end"
 
+    def rules_reason(self) -> str | None:
+        """Reason why the rules name no slot, whatever the exclusions leave; None if it is not known."""
+        return super().never_reason() if self.rules else "the schedule has no rule"
+
     def never_reason(self) -> str | None:
         """Reason why no slot exists, where that is known."""
-        if not self.rules:
-            return "the schedule has no rule"
-        reason = super().never_reason()
+        reason = self.rules_reason()
         if reason is not None:
             return reason
         closings: Counter[int] = Counter()

@@ -24,9 +24,11 @@ class SearchedTo:
 
     Attributes:
         instant: no slot lies between the question and this instant; it may be a slot itself.
+        why: the exclusion that removed the most slots on the way, in words; None if none removed any.
     """
 
     instant: datetime
+    why: str | None = None
 
 
 class OutOfSteps(Exception):

@@ -290,6 +290,7 @@ class Preview:
         searched_to: instant at which the search stopped before it found all slots; later slots may exist.
         days: number of slots of each day that was asked for, by its date.
         never: why the rules never have a slot; None if they have some, or if it is not known.
+        excluded: the exclusion that removes the most slots, with their number, if the search found no slot.
     """
 
     text: str
@@ -298,6 +299,7 @@ class Preview:
     ends: bool
     searched_to: datetime | None = None
     never: str | None = None
+    excluded: str | None = None
     days: dict[str, int] = field(default_factory=dict)
 
 

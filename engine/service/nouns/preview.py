@@ -15,7 +15,7 @@ from lodger.engine.recurrence.calendar.zones import python_zone
 from lodger.engine.recurrence.compile import refuse_unused_starts, with_present_starts
 from lodger.engine.recurrence.difference import difference
 from lodger.engine.recurrence.on_changes import END, named
-from lodger.engine.recurrence.query import MAX_SLOTS, slots_of
+from lodger.engine.recurrence.query import MAX_SLOTS, Slots, slots_of
 from lodger.engine.recurrence.rule import DstPolicy, ScheduleRules
 from lodger.engine.service.nouns.base import Noun, RulesArgument, aware, specs
 from lodger.engine.service.operations.declaration import UNCHANGED, M, operation
@@ -101,10 +101,8 @@ class Previews(Noun[M]):
             wished = self._in_zone(tenant_id, wished)
         refuse_unused_starts(wished)
         recurrence = self.context.revision_cache.compile_rules(wished, begin)
-        slots = slots_of(recurrence, begin, n)
         clocked = not named(wished)
-        never = recurrence.never_reason() if clocked and not slots.found else None
-        searched_to = slots.searched_to if never is None else None
+        slots = slots_of(recurrence, begin, n) if clocked else Slots()
         if within_limits and clocked and tenant_id is not None:
             own = json.dumps(self._read(tenants.get, tenant_id).limits_in_effect)
             schedules.check_spacing(
@@ -115,7 +113,9 @@ class Previews(Noun[M]):
         coming, _complete = coming_days(recurrence, first, days if clocked else 0, zone)
         counts = {each.day.isoformat(): each.slots for each in coming}
         ends = recurrence.ends() and clocked
-        return Preview(recurrence.text(), slots.found, slots.shifted, ends, searched_to, never, counts)
+        return Preview(
+            recurrence.text(), slots.found, slots.shifted, ends, slots.searched_to, slots.never, slots.excluded, counts
+        )
 
     def _zoned(self, tenant_id: str, change: dict[str, Any]) -> dict[str, Any]:
         """Return a change of rules; where it takes the zone away (None), the tenant's zone takes its place."""

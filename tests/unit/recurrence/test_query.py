@@ -71,6 +71,12 @@ def test_never_has_its_reason() -> None:
     assert "February and April" in answer({"rule": "0 0 31 2,4 *", "after": NOON})["reason"]
 
 
+def test_a_search_without_a_slot_names_the_exclusion_that_removes_the_most() -> None:
+    found = answer({"rule": "0 9 * * *", "exclude": ["0 12 * * *", "every day"], "after": NOON})
+    assert (found["next"], found["never"]) == ([], False)
+    assert found["reason"].startswith("exclusion 2 (the whole day: Every day (UTC)) removes the most slots: ")
+
+
 @pytest.mark.parametrize(
     ("rule", "tz", "named"),
     [
