@@ -240,7 +240,9 @@ def test_objects_of_dateutil_without_a_zone_are_in_the_zone_of_the_schedule(benc
     assert list(shown.slots) == [slot.replace(tzinfo=BERLIN) for slot in hours.xafter(datetime(2026, 3, 28), 5)]
 
 
-@pytest.mark.parametrize("rule", [rrule(WEEKLY, byweekday=MO, bysetpos=1, dtstart=datetime(2026, 1, 1)), 7, [7]])
+@pytest.mark.parametrize(
+    "rule", [rrule(WEEKLY, byweekday=MO, bysetpos=1, dtstart=datetime(2026, 1, 1)), 7, [7], {"text": "0 9 * * *"}]
+)
 def test_what_is_no_rule_is_refused_with_what_to_write(bench: Bench, rule: object) -> None:
     with pytest.raises(InputError) as refused:
         bench.engine.schedules.preview(rule)  # type: ignore[arg-type]  # that is the point

@@ -240,7 +240,7 @@ def specs(rules: RulesArgument) -> tuple[RuleSpec, ...]:
         RuleInvalid: dateutil_unreadable.
     """
     # An object of python-dateutil iterates over its slots.
-    if isinstance(rules, str | RuleSpec) or is_dateutil(rules) or not isinstance(rules, Iterable):
+    if isinstance(rules, str | bytes | Mapping | RuleSpec) or is_dateutil(rules) or not isinstance(rules, Iterable):
         rules = (rules,)
     return tuple(_spec(rule) for rule in rules)
 

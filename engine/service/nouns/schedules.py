@@ -300,7 +300,7 @@ class Schedules(Previews[M]):
 
         Args:
             note: reason of the pause, which is shown with the schedule and in the audit log.
-            until: instant at which the schedule is resumed; None for no end.
+            until: instant at which the schedule is resumed; without one it stays paused.
         """
         wake = aware(until)
         with self._changing(Schedules.pause, tenant_id, schedule) as change:
