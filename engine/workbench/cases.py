@@ -37,6 +37,7 @@ from lodger.engine.workbench.schedules_file import script_names
 from lodger.engine.workbench.script_folder import ScriptFolder
 from lodger.engine.workbench.stocking import store_schedule, store_script
 from lodger.sandbox import prescan
+from lodger.sandbox.job import LAST_YEAR
 from lodger.sandbox.source_faults import faults
 
 #: The tenant of the tests' own runs, and the script that gives a case its documents and values.
@@ -218,8 +219,9 @@ def _read_options(case: Case) -> None:
         case.fail(str(error))
     if case.length > timedelta(days=MAX_DAYS) or not 1 <= case.options.get("times", 1) <= MAX_TIMES:
         case.fail(f"a case takes at most {MAX_DAYS} days and {MAX_TIMES} runs")
-    if not datetime(1971, 1, 1, tzinfo=UTC) <= case.begin < datetime(9900, 1, 1, tzinfo=UTC):
-        case.fail("option now: an instant is in the years 1971 to 9899")
+    first, end = datetime(1971, 1, 1, tzinfo=UTC), datetime(LAST_YEAR + 1, 1, 1, tzinfo=UTC)
+    if not first <= case.begin < end or case.length > end - case.begin:
+        case.fail(f"options now and for: a script's clock has the years 1971 to {LAST_YEAR} here")
 
 
 class _Play:

@@ -58,10 +58,16 @@ def store_script(engine: "Engine", tenant_id: str, folder: ScriptFolder, script:
                 details.get("column"),
                 error.code,
                 message,
-                _near_file(folder, message) or error.fix.partition(", or store it as it is")[0] or error.why,
+                _near_file(folder, message) or _fix(error) or error.why,
             )
         ]
     return []
+
+
+def _fix(error: InputError) -> str:
+    """Return what to do about a refused script; nothing is stored unchecked here, which some errors propose."""
+    own = {"source_refused": "source_refused.folder", "source_too_costly": "source_too_costly.folder"}
+    return InputError(own[error.code]).fix if error.code in own else error.fix
 
 
 def store_scripts(

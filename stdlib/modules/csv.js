@@ -39,6 +39,9 @@ export function parse(text, options = {}) {
   return data;
 }
 
+// A column named as a member that every object has, such as "constructor", is empty in rows that do not set it.
+const valueOf = (row, name) => (Object.hasOwn(row, name) || !(name in Object.prototype) ? row[name] : undefined);
+
 /** Text of rows, with CRLF after each; objects have the columns of all of them, or those named. */
 export function stringify(rows, options = {}) {
   known("stringify", options, ["separator", "columns", "formulas"]);
@@ -49,7 +52,7 @@ export function stringify(rows, options = {}) {
   }
   if (list.length === 0) return "";
   const { separator = ",", formulas = "keep", columns = isListed ? undefined : [...new Set(list.flatMap(Object.keys))] } = options;
-  const cells = list.map((row) => (columns === undefined ? row : columns.map((name) => row[name])).map(plain));
+  const cells = list.map((row) => (columns === undefined ? row : columns.map((name) => valueOf(row, name))).map(plain));
   const content = columns === undefined ? cells : [columns, ...cells];
   return Papa.unparse(content, { delimiter: separator, escapeFormulae: formulas === "text" && FORMULA }) + "\r\n";
 }

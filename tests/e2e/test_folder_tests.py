@@ -80,6 +80,8 @@ test("throws", { script: "welcome", fetches }, (run) => run.absent.x);
 test("reads another's data", { script: "welcome", fetches }, () => db.signups.find({}));
 test("bad recording", { script: "welcome", fetches: [{ url: 1 }] }, () => {});
 test("bad time", { script: "welcome", now: "yesterday" }, () => {});
+test("late time", { script: "welcome", now: "2554-01-01T00:00:00Z" }, () => {});
+test("late end", { script: "welcome", now: "2553-12-01T00:00:00Z", for: "40d" }, () => {});
 """
 
 
@@ -94,7 +96,7 @@ def test_cases_pass_and_fail_with_their_lines(tmp_path: Path) -> None:
     body = said.json
     good = {case["name"]: case["failures"] for case in body["cases"] if case["file"] == "welcome.test.js"}
     assert list(good.values()) == [[]] * 5
-    assert (said.code, body["passed"], body["failed"], len(good)) == (1, 5, 9, 5)
+    assert (said.code, body["passed"], body["failed"], len(good)) == (1, 5, 11, 5)
     assert {(each["file"], each["line"], each["code"]) for each in body["findings"]} == {
         (name, 1, "test_invalid") for name in ("broken.test.js", "lost.test.js", "least.test.js")
     }
@@ -114,6 +116,7 @@ def test_cases_pass_and_fail_with_their_lines(tmp_path: Path) -> None:
     assert "does not have the grant" in bad["reads another's data"]["message"]
     assert "has no url" in bad["bad recording"]["message"]
     assert "option now" in bad["bad time"]["message"]
+    assert "1971 to 2553" in bad["late time"]["message"] == bad["late end"]["message"]
 
     for name in ("broken.test.js", "lost.test.js", "least.test.js"):
         (tmp_path / name).unlink()

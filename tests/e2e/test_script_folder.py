@@ -62,6 +62,7 @@ def test_all_findings_come_at_once_with_their_places(tmp_path: Path) -> None:
     said = inside("check", tmp_path, "--json")
     found = {(each["file"], each["line"], each["column"], each["code"]) for each in said.json["findings"]}
     assert ("report.js", 3, 11, "source_refused") in found
+    assert all("--force" not in str(each["fix"]) for each in said.json["findings"])
     assert ("report.js", 2, None, "grant_hint") in found
 
 

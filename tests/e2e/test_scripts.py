@@ -108,7 +108,7 @@ export default async ({ db, now, action }) => {
 REFUSALS: list[tuple[str, Outcome, str]] = [
     ("await db.orders.update(1, { org_id: 'two' })", Outcome.DENIED, "cannot write this column"),
     ("await db.orders.update(3, { state: 'x' })", Outcome.SCRIPT_ERROR, "no such row"),
-    ("await db.orders.find({ org_id: 'two' })", Outcome.SCRIPT_ERROR, "no such column"),
+    ("await db.orders.find({ org_id: 'two' })", Outcome.SCRIPT_ERROR, "has no column 'org_id'"),
     ("for (let n = 0; n < 101; n++) await db.orders.count()", Outcome.CALL_LIMIT, "queries is 100"),
     (
         "await mail.send({ to: 'x@example.com\\r\\nBcc: y@example.com', subject: 's', text: 't' })",
@@ -533,7 +533,7 @@ def test_options_in_the_place_of_the_filter_are_refused_unless_they_can_only_be_
         "db.things.each({ select: 'n' }).next()": "each({}, { select: … })",
         "db.things.deleteMany({ all: true })": "deleteMany({}, { all: … }); for a filter by a field named all write {} after it",
         "db.things.updateMany({ all: true }, { n: 1 })": "updateMany({}, changes, { all: … })",
-        "db.orders.find({ limit: 1 })": "no such column",
+        "db.orders.find({ limit: 1 })": "has no column 'limit'",
     }
     found = refusals(stocked, {str(number): call for number, call in enumerate(refused)})
     for (call, words), said in zip(refused.items(), found.values(), strict=True):

@@ -82,7 +82,8 @@ class TableDataset:
             CallRefused: it is not among the columns that may be read.
         """
         if name not in self.readable:
-            raise bad_request(f"{self.name} has no such column; its columns are: {', '.join(sorted(self.readable))}")
+            columns = ", ".join(sorted(self.readable))
+            raise bad_request(f"{self.name} has no column {name[:100]!r}; its columns are: {columns}")
         return self.fields[name]
 
     @property

@@ -32,6 +32,7 @@ CASES: dict[str, Any] = {
     """stringify([{ a: 1 }, { b: 2 }])""": "a,b\r\n1,\r\n,2\r\n",
     """stringify([["=1+1", -1, new Date(0)]], { formulas: "text" })""": '"\'=1+1",-1,1970-01-01T00:00:00.000Z\r\n',
     """stringify([["=1+1\\nx", "＝1", "\\n-1", "a=1"]], { formulas: "text" })""": '"\'=1+1\nx","\'＝1","\'\n-1",a=1\r\n',
+    r"""stringify([{ a: 1 }, JSON.parse('{"constructor": 2, "__proto__": 3}')])""": "a,constructor,__proto__\r\n1,,\r\n,2,3\r\n",
     """error(() => stringify([["=1"]], { formulas: "texts" }))""": 'TypeError: csv.stringify: formulas must be "keep" or "text"',
     """[new Map(), {}, () => 1].map((cell) => error(() => stringify([{ cell }])).slice(0, 24))""": ["TypeError: csv.stringify"] * 3,
     """["x", [1], [[1], {}], {}].map((rows) => error(() => stringify(rows)).slice(0, 24))""": ["TypeError: csv.stringify"] * 4,
