@@ -113,11 +113,7 @@ class Arena:
         """Wait until nothing is running, so that the resources of this process can be compared."""
 
     def waiting(self) -> tuple[int, ...]:
-        """Return the ready workers, the next one first; none if workers are forked per job."""
-        return ()
-
-    def busy(self) -> tuple[int, ...]:
-        """Return the living workers that were forked for a job."""
+        """Return the ready workers, the next one first."""
         return ()
 
     def worker_uids(self) -> range:
@@ -148,14 +144,6 @@ class PoolArena(Arena, Generic[Place]):
         """Stop the arena; safe to call twice."""
         await self._pool.stop()
 
-    async def run(self, job: Job, host: CallHandler) -> Report:
-        """Run one attack and return its report."""
-        return await self._pool.run(job, host)
-
-
-class ScriptArena(PoolArena[Pool]):
-    """The arena of a pool for scripts."""
-
     async def settled(self) -> None:
         """Wait for two ready workers."""
         async with asyncio.timeout(_SETTLE_S):
@@ -170,29 +158,20 @@ class ScriptArena(PoolArena[Pool]):
         """Return the user ids that its workers may have."""
         return invariants.uids_of(self._pool.ready[0], self.walls)
 
+    async def run(self, job: Job, host: CallHandler) -> Report:
+        """Run one attack and return its report."""
+        return await self._pool.run(job, host)
+
 
 class CommandArena(PoolArena[WasmPool]):
     """The arena of a pool for WebAssembly commands."""
 
     async def settled(self) -> None:
-        """Wait until no command runs and a compiler is ready."""
+        """Wait for two ready workers and a ready compiler."""
+        await super().settled()
         async with asyncio.timeout(_SETTLE_S):
-            while self.busy() or not self._pool.ready:  # noqa: ASYNC110 - as above
+            while not self._pool.compilers.ready:  # noqa: ASYNC110 - as above
                 await asyncio.sleep(_LOOK_S)
-
-    def busy(self) -> tuple[int, ...]:
-        """Return the child processes of the zygote."""
-        return invariants.children(self._zygote())
-
-    def _zygote(self) -> int:
-        """Return the process id of the zygote that forks the workers."""
-        zygote = self._pool.zygote
-        born = () if zygote is None else invariants.children(zygote.launcher_pid)
-        return born[0] if born else 0
-
-    def worker_uids(self) -> range:
-        """Return the user ids that its workers may have."""
-        return invariants.uids_of(self._zygote(), self.walls)
 
     async def run(self, job: Job, host: CallHandler) -> Report:
         """Compile and run one command and return its report; only the neighbour's code stays cached."""
@@ -209,4 +188,4 @@ def arena(runtime: str, settings: dict[str, str]) -> Arena:
         return Arena()
     if runtime == "wasm":
         return CommandArena(WasmPool(profile="trusted", compile_limits=COMPILE_LIMITS))
-    return ScriptArena(SuitePool(runtime, settings))
+    return PoolArena(SuitePool(runtime, settings))

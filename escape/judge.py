@@ -202,7 +202,7 @@ class Judge:
         before = invariants.resident_bytes()
         for _ in range(case.tries):
             await self._arena.settled()
-            pid = next(iter(self._arena.waiting()), 0)
+            pid = self._arena.waiting()[0]
             host = make_host(held)
             started = time.perf_counter()
             running = asyncio.ensure_future(self._arena.run(job, host))
@@ -216,7 +216,7 @@ class Judge:
             facts = {**facts, **getattr(host, "facts", {})}
             if self._canaries.visited():
                 facts = {**facts, "visited": "the TCP canary was connected to"}
-            used = self._arena.busy() if not pid else () if pid in self._arena.waiting() else (pid,)
+            used = () if pid in self._arena.waiting() else (pid,)
             if left := invariants.remaining_processes(used):
                 facts = {**facts, "left": left}
         grown = invariants.resident_bytes() - before
@@ -226,8 +226,7 @@ class Judge:
         """Return the peak size of a worker's page tables, read until it has ended."""
         maximum = 0
         while not running.done():
-            for each in (pid,) if pid else self._arena.busy():
-                maximum = max(maximum, invariants.page_table_bytes(each))
+            maximum = max(maximum, invariants.page_table_bytes(pid))
             await asyncio.wait([running], timeout=_LOOK_S)
         return maximum
 
@@ -240,8 +239,7 @@ class Judge:
         held: asyncio.Future[Any] = asyncio.ensure_future(host.held.wait())
         try:
             await asyncio.wait([held, running], timeout=_HOLD_S, return_when=asyncio.FIRST_COMPLETED)
-            pid = pid or next(iter(self._arena.busy()), 0)
-            return case.inspect(pid) if host.held.is_set() and pid else {}
+            return case.inspect(pid) if host.held.is_set() else {}
         finally:
             held.cancel()
             host.release.set()

@@ -12,7 +12,7 @@ HEAD = Struct("<IB")
 HEADER = 1  # LIMITS_WIRE: numbers only; the first bytes that a worker reads
 BUNDLE = 2  # see BUNDLE_PART; after an IMAGE only the context, because the file has the modules
 REPLY = 3  # CALL_ID + one byte ok (1) or error (0) + JSON text
-IMAGE = 4  # after a HEADER that says image: IMAGE_HEAD + a RUN for each run of pages; the first byte carries the descriptor of the file
+IMAGE = 4  # after a HEADER that says image: IMAGE_HEAD + a RUN for each run of pages, or CODE; the first byte carries the file's descriptor
 COMPILE = 5  # in place of BUNDLE, with the same payload: compile the modules and send what it made of the memory (runtime quickjs only)
 
 # worker → parent
@@ -43,6 +43,8 @@ CALL_ID = Struct("<I")
 #: Of an image: number of runs, size of the guest's memory in pages, bytes of the bundle that it was made of, facts about the entry
 #: (Modules.facts), the first of which is its way.
 IMAGE_HEAD = Struct("<8I")
+#: Of a module: bytes of its compiled code.
+CODE = Struct("<Q")
 #: First page of a run and its number of pages. The file holds the bundle up to a whole page, and the pages of all runs in this order.
 RUN = Struct("<II")
 MAX_RUNS = 4096

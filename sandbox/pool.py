@@ -66,7 +66,7 @@ class Pool(WarmPool):
     async def for_modules(self) -> WasmPool:
         """Return the pool for WebAssembly, started on first use and stopped with this pool. Raises ZygoteFailed, WallUnavailable."""
         async with self._starting:
-            self._require_started()
+            self._require_open()
             if self._wasm is None:
                 self._wasm = WasmPool(
                     cores=self._cores,

@@ -11,7 +11,7 @@ import resource
 import select
 
 from lodger.sandbox.walls import cpu_timer, identity, landlock, namespaces, process, rlimits, seccomp
-from lodger.sandbox.walls.libc import make_calls, map_readable
+from lodger.sandbox.walls.libc import make_calls
 from lodger.sandbox.walls.syscalls import NUMBER
 
 TYPE_CHECKING = False
@@ -63,7 +63,6 @@ class Boot:
         self._parent = 0
         self._data_before = self._address_before = 0
         self._cpu_max = self._data_max = self._address_max = 0
-        self._code_bytes = 0
         self._close_range = _CLOSE_RANGE
         # System calls of each worker: after the fork, to lower its limits, to install filter A, and when it is armed.
         self._numbers = rlimits.JobNumbers()
@@ -196,11 +195,6 @@ class Boot:
 
     # in each worker
 
-    def map_code(self, descriptor: int, size: int) -> int:
-        """Map compiled code from a sealed memory file and return its address; must run first, because files cannot be mapped later."""
-        self._code_bytes = size
-        return map_readable(descriptor, size)
-
     def in_worker(self, channel: int) -> None:
         """Raise the walls that a fork does not inherit, then install filter A. Every descriptor except ``channel`` is closed."""
         closing = self._close_range
@@ -214,15 +208,19 @@ class Boot:
         )  # same code as for a job, so its page faults happen now
         make_calls(self._locking)
 
-    def in_armed_worker(self, limits: "dict[str, int]") -> None:
-        """Lower the limits to the job's and install filter B: no limit, timer or filter can be changed afterwards."""
+    def in_armed_worker(self, limits: "dict[str, int]", code_bytes: int) -> None:
+        """Lower the limits to the job's and install filter B: no limit, timer or filter can be changed afterwards.
+
+        Args:
+            code_bytes: size of the compiled code that the worker has loaded.
+        """
         copies = (
             3 * (limits["source_bytes"] + limits["input_bytes"] + limits["result_bytes"]) + 2 * limits["frame_bytes"]
         )
-        copies += 2 * self._code_bytes  # of compiled code: the worker's copy and the tables made from it
+        copies += 2 * code_bytes  # of compiled code: the worker's copy and the tables made from it
         grown = limits["memory_bytes"] + copies
         address_bytes = self._address_before + grown + rlimits.ADDRESS_SLACK_BYTES
-        address_bytes += self._code_bytes + rlimits.ADDRESS_RESERVED_BYTES.get(self._runtime, 0)
+        address_bytes += code_bytes + rlimits.ADDRESS_RESERVED_BYTES.get(self._runtime, 0)
         self._lower(limits["cpu_ms"], self._data_before + grown + rlimits.DATA_SLACK_BYTES, address_bytes)
         make_calls(self._arming)
 

@@ -40,25 +40,19 @@ def _numbers(payload: bytes) -> "dict[str, int]":
     return dict(zip(HEADER_FIELDS, LIMITS_WIRE.unpack(payload), strict=True))
 
 
-def run_worker(descriptor: int, boot: "Boot", runtime: "Runtime", code: "tuple[int, int] | None" = None) -> "NoReturn":
+def run_worker(descriptor: int, boot: "Boot", runtime: "Runtime") -> "NoReturn":
     """Run the worker in the forked process; never returns.
 
     Args:
         descriptor: file descriptor of the worker's socket.
         boot: raises the walls.
         runtime: prepared by the zygote.
-        code: compiled code to run: descriptor of its memory file and size in bytes.
     """
     channel = SocketChannel(descriptor)
     try:
         try:
-            if code is None:
-                boot.in_worker(descriptor)
-                realm = runtime.fresh()
-            else:
-                at = boot.map_code(*code)
-                boot.in_worker(descriptor)
-                realm = runtime.loaded(at, code[1])  # type: ignore[attr-defined]  # only runtimes with this method are given code
+            boot.in_worker(descriptor)
+            realm = runtime.fresh()
             _numbers(_NO_NUMBERS)
             channel.rehearse()
         except Exception as problem:  # noqa: BLE001 - no tenant byte yet: the reason may be reported
@@ -81,13 +75,14 @@ def _attempt(channel: SocketChannel, boot: "Boot", realm: "Realm") -> None:
     if kind != HEADER or len(numbers) != LIMITS_WIRE.size:
         os._exit(71)
     limits = _numbers(numbers)
+    code_bytes = 0
     if limits["image"]:
         descriptor, kind, layout = channel.receive_descriptor()
         if kind != IMAGE:
             os._exit(71)
-        realm.map_image(descriptor, layout, limits)  # type: ignore[attr-defined]  # only runtimes with this method are given an image
+        code_bytes = realm.map_image(descriptor, layout, limits)  # type: ignore[attr-defined]  # only runtimes with this method are given an image
     realm.bound(limits)
-    boot.in_armed_worker(limits)
+    boot.in_armed_worker(limits, code_bytes)
     channel.send(ARMED, b"")
     kind, bundle = channel.receive()
     if kind == COMPILE:

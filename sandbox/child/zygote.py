@@ -3,8 +3,7 @@
 Executed by absolute path as ``python -I -S -E zygote.py CONTROL SANDBOX_FOLDER`` with an empty environment. It imports only what is cheap
 to fork; ``tests/unit/sandbox/test_zygote_modules.py`` pins the list.
 
-Control messages (SOCK_SEQPACKET). Received: the settings, then ``s`` for each worker to fork (with CODE and a memory file
-where the runtime needs them); end of file ends the zygote and its workers.
+Control messages (SOCK_SEQPACKET). Received: the settings, then ``s`` for each worker to fork; end of file ends the zygote and its workers.
 Sent: ``Z`` + report when ready · ``W`` + PID with [socket, pidfd] for a forked worker · ``N`` if a fork failed · ``D`` + DEATH for a
 reaped worker · ``F`` + text if the zygote failed to start.
 """
@@ -34,10 +33,7 @@ if TYPE_CHECKING:
 
 PID = struct.Struct("<i")
 DEATH = struct.Struct("<iiqqqq")  # pid, wait status, user µs, system µs, peak resident bytes, minor faults
-CODE = struct.Struct("<Q")  # size of compiled code in bytes
 _RIGHTS = struct.Struct("@ii")
-_RIGHT = struct.Struct("@i")
-_ROOM = _socket.CMSG_SPACE(_RIGHT.size)
 # os.wait4 would import a module at each call: a tenth of the page faults that a worker costs the zygote.
 _STATUS = struct.Struct("@i")
 _USAGE = struct.Struct("@18l")  # struct rusage
@@ -121,17 +117,13 @@ class Zygote:
         while True:
             for descriptor, _event in poll():
                 if descriptor == asked:
-                    message, rights, _flags, _from = control.recvmsg(64, _ROOM)
-                    if not message:
+                    if not control.recv(64):
                         return
-                    if rights:
-                        self._spawn((*_RIGHT.unpack(rights[0][2]), *CODE.unpack(message[1:])))
-                    else:
-                        self._spawn(None)
+                    self._spawn()
                 else:
                     self._reap(descriptor)
 
-    def _spawn(self, code: "tuple[int, int] | None") -> None:
+    def _spawn(self) -> None:
         """Fork a worker and send its socket to the parent."""
         pid = pidfd = -1
         uid = 0
@@ -141,7 +133,7 @@ class Zygote:
             ours, theirs = ends = _socket.socketpair(_socket.AF_UNIX, _socket.SOCK_STREAM)
             pid = fork()
             if pid == 0:
-                worker.run_worker(theirs.fileno(), self._boot, self._runtime, code)
+                worker.run_worker(theirs.fileno(), self._boot, self._runtime)
             theirs.close()
             pidfd = os.pidfd_open(pid)  # raises OSError if the fork failed (pid -1)
         except OSError:  # out of processes, memory or descriptors: the engine asks again later
@@ -153,9 +145,6 @@ class Zygote:
             self._boot.release_uid(uid)
             self._control.send(b"N")
             return
-        finally:
-            if code is not None:
-                os.close(code[0])
         self._workers[pidfd] = (pid, uid)
         self._poll.register(pidfd, select.POLLIN)
         rights = _RIGHTS.pack(ours.fileno(), pidfd)

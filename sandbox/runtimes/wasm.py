@@ -1,7 +1,7 @@
 """The runtime ``wasm`` for a tenant's WebAssembly: a WASI preview 1 command, compiled in advance, in its own worker.
 
-There are no warm workers: the code must be made executable in the fork before the second filter denies that. It arrives as a sealed memory
-file that the engine created before the fork; the zygote passes it on without reading it.
+The code must be made executable before the second filter denies that: an armed worker has loaded it from a sealed memory file, of which the
+parent sends the descriptor.
 """
 
 from lodger.sandbox.runtimes.command.machine import ModuleMachine
@@ -21,13 +21,7 @@ class Runtime:
         self._machine = ModuleMachine(settings["library"])
 
     def fresh(self) -> ModuleRealm:
-        """Raise RuntimeError: a realm needs compiled code, see :meth:`loaded`."""
-        raise RuntimeError("this runtime has no warm workers")
-
-    def loaded(self, address: int, size: int) -> ModuleRealm:
-        """Return a realm for the compiled code at an address; called in the worker before it is armed."""
-        machine = self._machine
-        if machine is None:
+        """Return a realm, which is given compiled code before it is bound."""
+        if self._machine is None:
             raise RuntimeError("call prepare() first")
-        module = machine.lib.deserialize(machine.engine, address, size)
-        return ModuleRealm(machine, machine.joined(module))
+        return ModuleRealm(self._machine)

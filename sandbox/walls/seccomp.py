@@ -71,7 +71,10 @@ UNTIL_ARMED = (
     ("seccomp", ((0, _SET_MODE_FILTER), (1, 0))),
 )
 #: Further calls of a runtime until a worker is armed.
-RUNTIME_CALLS_UNTIL_ARMED: "dict[str, tuple[str, ...]]" = {"quickjs": ("recvmsg", "pread64", "close")}
+RUNTIME_CALLS_UNTIL_ARMED: "dict[str, tuple[str, ...]]" = {
+    "quickjs": ("recvmsg", "pread64", "close"),
+    "wasm": ("recvmsg", "close"),
+}
 
 
 #: Rules of the calls that are allowed for some arguments only.

@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from lodger.sandbox.child.settings import encode
-from lodger.sandbox.child.zygote import CODE, DEATH, PID
+from lodger.sandbox.child.zygote import DEATH, PID
 from lodger.sandbox.errors import ZygoteFailed
 from lodger.sandbox.limits import LIMITS
 from lodger.sandbox.runtimes.libwasmtime import STACK_BYTES
@@ -251,20 +251,12 @@ class Zygote:
             await self.stop()
             raise
 
-    def spawn(self, code: tuple[int, int] | None = None) -> None:
-        """Request one worker; ``on_worker`` is called with each in the order of requests, ``on_refused`` if one could not be forked.
-
-        Args:
-            code: for runtime ``wasm``, the compiled module: descriptor of a sealed memory file and size in bytes.
-        """
+    def spawn(self) -> None:
+        """Request one worker; ``on_worker`` is called with each, ``on_refused`` if one could not be forked."""
         self.requested += 1
         if self._control is not None:
             try:
-                if code is None:
-                    self._control.send(b"s")
-                else:
-                    rights = [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", code[:1]))]
-                    self._control.sendmsg([b"s" + CODE.pack(code[1])], rights)
+                self._control.send(b"s")
             except OSError:
                 self._lose()
 

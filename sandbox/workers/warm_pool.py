@@ -6,20 +6,30 @@ used first.
 
 import asyncio
 import logging
+import os
+import time
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from lodger.sandbox import frames
 from lodger.sandbox.doctor import Doctor
 from lodger.sandbox.errors import SandboxError, ZygoteFailed
-from lodger.sandbox.job import Report
+from lodger.sandbox.job import Job, Report
 from lodger.sandbox.runtimes import native_libraries
 from lodger.sandbox.runtimes.settings import runtime_settings
+from lodger.sandbox.workers import verdict
+from lodger.sandbox.workers.admission import refuse
 from lodger.sandbox.workers.launcher import WorkerEnd, Zygote, zygote_settings
-from lodger.sandbox.workers.worker_run import AttemptContext, WorkerRun
-from lodger.sandbox.workers.zygote_pool import READY, WARM_UP_S, ZygotePool, drop, last_words
+from lodger.sandbox.workers.verdict import Verdict
+from lodger.sandbox.workers.worker_cgroup import WorkerCgroup
+from lodger.sandbox.workers.worker_run import AttemptContext, NeverArmed, WorkerRun
 
+READY = frames.HEAD.pack(0, frames.READY)
+WARM_UP_S = 10.0
+_TRIES = 3
 _TAKE_S = 30.0
 _BACK_OFF_S = (0.0, 0.05, 0.2, 1.0, 5.0)
 #: Consecutive workers that die while warming up before waiting attempts fail.
@@ -27,28 +37,53 @@ _MAX_FAILURES = 4
 _journal = logging.getLogger("lodger.sandbox")
 
 
+def now_us() -> int:
+    """Return the time of the host's clock, microseconds since 1970."""
+    return time.time_ns() // 1000
+
+
 @dataclass(kw_only=True, eq=False)
-class WarmPool(ZygotePool):
+class WarmPool:
     """Warm workers of one runtime behind one zygote.
 
     Args:
-        runtime: ``quickjs``, ``wasm_compiler``, or ``quickjs-native`` for code that the operator trusts.
+        runtime: ``quickjs``, ``wasm``, ``wasm_compiler``, or ``quickjs-native`` for code that the operator trusts.
         size: number of ready workers to keep, between half of it and all; 8 per core by default.
         cache: folder of the baked realm; None for ``lodger`` in the user's cache folder.
+        cores: number of workers that may start at once.
+        profile: ``untrusted`` refuses to start with too few walls, ``trusted`` runs with any.
+        minimum: number of layers required for profile ``untrusted``; None for :data:`lodger.sandbox.doctor.MINIMUM`.
+        cgroup: the control group around all workers; None for none.
+        now_us: clock for log lines, microseconds since 1970.
 
-    The other arguments are those of :class:`lodger.sandbox.workers.zygote_pool.ZygotePool`.
+    Attributes:
+        zygote_type: class of the zygote.
+        renew_after: number of workers of a zygote, which share its address layout, before it is replaced by a new one.
+        walls: maps each wall's name to whether it is active.
     """
 
-    #: Number of workers of a zygote, which share its address layout, before it is replaced by a new one.
+    zygote_type = Zygote
     renew_after = 10_000
 
     runtime: str = "quickjs"
     size: int | None = None
     cache: Path | None = None
+    cores: int | None = None
+    profile: str = "untrusted"
+    minimum: int | None = None
+    cgroup: WorkerCgroup | None = None
+    now_us: Callable[[], int] = now_us
 
     def __post_init__(self) -> None:
-        super().__post_init__()
+        self._cores = self.cores or len(os.sched_getaffinity(0))
         self._size = self.size or 8 * self._cores
+        self._settings: dict[str, str] = {}
+        self._zygote: Zygote | None = None
+        self._starting: asyncio.Lock = asyncio.Lock()
+        self._open = False
+        self._running = 0
+        self._idle: asyncio.Future[None] | None = None
+        self.walls: dict[str, bool] = {}
         self._ending: Zygote | None = None
         self._first: asyncio.Future[None] | None = None  # set once the first worker is ready
         self._restarting: asyncio.Task[None] | None = None
@@ -68,6 +103,33 @@ class WarmPool(ZygotePool):
         """Process ids of the ready workers, oldest first."""
         return tuple(worker.pid for worker in self._ready)
 
+    @property
+    def zygote(self) -> Zygote | None:
+        """The current zygote, for reports and tests."""
+        return self._zygote
+
+    async def start(self) -> None:
+        """Start the zygote and wait until workers can be had; safe to call twice. Raises ZygoteFailed, WallUnavailable, SandboxError."""
+        async with self._starting:
+            if self._open:
+                return
+            self._open = True
+            try:
+                await self._begin()
+            except BaseException:
+                await self._close()
+                raise
+
+    async def stop(self) -> None:
+        """End every worker and the zygote and wait for them; safe to call twice. Running attempts end as worker_lost."""
+        async with self._starting:
+            await self._close()
+
+    def _require_open(self) -> None:
+        """Raise ZygoteFailed before the pool is started, and once it is stopped."""
+        if not self._open:
+            raise ZygoteFailed("pool_stopped", "the pool is not started", fix="await pool.start() first")
+
     async def _begin(self) -> None:
         """Start the zygote and wait for a worker."""
         Doctor.require_calls()
@@ -83,12 +145,35 @@ class WarmPool(ZygotePool):
 
     async def attempt(self, make: Callable[[WorkerEnd, AttemptContext], WorkerRun]) -> Report:
         """Run an attempt with a ready worker, or another if it dies before it is armed, and return its report. Raises ZygoteFailed."""
+        with self._counted():
+            for _ in range(_TRIES):
+                try:
+                    return await make(await self._take(), self._context).run()
+                except NeverArmed:
+                    if not self._open:
+                        break
+            return self._report(verdict.worker_lost("workers ended before they were ready"))
 
-        async def take_and_run() -> Report:
-            """Make the attempt with the worker that is ready next."""
-            return await make(await self._take(), self._context).run()
+    @contextmanager
+    def _counted(self) -> Iterator[None]:
+        """Let the end of the pool wait for the block. Raises ZygoteFailed unless the pool is started."""
+        self._require_open()
+        self._running += 1
+        try:
+            yield
+        finally:
+            self._running -= 1
+            if self._idle is not None and not self._running and not self._idle.done():
+                self._idle.set_result(None)
 
-        return await self._attempt(take_and_run)
+    def _refused(self, job: Job) -> Report | None:
+        """Return the report of a job that no worker runs; None for any other."""
+        refused = refuse(job)
+        return None if refused is None else self._report(refused)
+
+    def _report(self, decided: Verdict) -> Report:
+        """Return the report of an attempt that no worker has made."""
+        return Report(decided.outcome, error=decided.error, walls=self.walls)
 
     # workers
 
@@ -100,7 +185,7 @@ class WarmPool(ZygotePool):
             if worker.death is None and not worker.lost:
                 self._refill()
                 return worker
-            drop(worker)
+            _drop(worker)
         waiter: asyncio.Future[WorkerEnd] = asyncio.get_running_loop().create_future()
         self._waiting.append(waiter)
         self._refill()
@@ -169,7 +254,7 @@ class WarmPool(ZygotePool):
             self._on_warm(worker, message)
         elif worker in self._ready:
             self._ready.remove(worker)
-            drop(worker)
+            _drop(worker)
             self._refill()
 
     def _on_warm(self, worker: WorkerEnd, message: bytes) -> None:
@@ -188,9 +273,9 @@ class WarmPool(ZygotePool):
             self._give_back(worker)
             self._refill()
             return
-        drop(worker)
+        _drop(worker)
         self.failures += 1
-        self._last_message = last_words(message) or "the worker ended without a message while warming up"
+        self._last_message = _last_words(message) or "the worker ended without a message while warming up"
         if self.failures >= _MAX_FAILURES:
             self._fail_waiting(ZygoteFailed("no_worker", "workers end while warming up", why=self._last_message))
         back_off = _BACK_OFF_S[min(self.failures, len(_BACK_OFF_S) - 1)]
@@ -254,13 +339,22 @@ class WarmPool(ZygotePool):
         await zygote.stop()
         del self._retired[zygote]
 
-    def _require_walls(self, walls: dict[str, str]) -> None:
-        """Log the walls that are missing before they are judged: whoever is refused sees all of them."""
-        for wall, why in walls.items():
+    async def _launch(self) -> Zygote:
+        """Start a zygote, check its walls and record them. Raises WallUnavailable after logging all that are missing."""
+        zygote: Zygote = self.zygote_type(self._adopt, lambda: self._on_lost(zygote), self._on_refused, self.cgroup)
+        await zygote.start(self._settings)
+        for wall, why in zygote.walls.items():
             if why:
                 asked = wall != "cgroup" or (self.cgroup is not None and self.cgroup.folder is not None)
                 _journal.log(logging.WARNING if asked else logging.INFO, "the wall %s is missing: %s", wall, why)
-        super()._require_walls(walls)
+        try:
+            Doctor.require(self.profile, zygote.walls, minimum=self.minimum)
+            self._require_open()
+        except BaseException:
+            await zygote.stop()
+            raise
+        self.walls = {wall: not why for wall, why in zygote.walls.items()}
+        return zygote
 
     def _on_lost(self, zygote: Zygote) -> None:
         """Drop the workers of a zygote that has ended, and start another one."""
@@ -290,7 +384,7 @@ class WarmPool(ZygotePool):
         for handle in self._warming.values():
             handle.cancel()
         for idle in (*self._warming, *self._ready):
-            drop(idle)
+            _drop(idle)
         self._warming.clear()
         self._ready.clear()
 
@@ -311,4 +405,20 @@ class WarmPool(ZygotePool):
         self._ending = None
         self._forget_workers()
         self._fail_waiting(ZygoteFailed("pool_stopped", "the pool was stopped"))
-        await self._attempts_ended()
+        if self._running:
+            self._idle = asyncio.get_running_loop().create_future()
+            await self._idle
+            self._idle = None
+
+
+def _drop(worker: WorkerEnd) -> None:
+    """Kill a worker that is not used."""
+    if worker.socket.fileno() >= 0:
+        asyncio.get_running_loop().remove_reader(worker.socket.fileno())
+    worker.kill()
+    worker.close()
+
+
+def _last_words(message: bytes) -> str:
+    """Return the text in the message of a worker that failed to warm up; empty if it ended without one."""
+    return message[frames.HEAD.size + 5 :].decode("utf-8", "replace")

@@ -88,11 +88,16 @@ class AttemptWatch:
         #: Returns the seconds of the wall time that do not count.
         self.uncounted_s: Callable[[], float] = lambda: 0.0
         self._next: asyncio.TimerHandle | None = None
-        self.cpu_before_ms = max(0.0, cpu_ms(pid))  # exact, because the worker is waiting
+        self.cpu_before_ms = 0.0
+        self.restart()
 
     def start(self, wall_ms: int, cpu_limit_ms: int, on_wall: Callable[[], None], on_cpu: Callable[[], None]) -> None:
         """Start both deadlines; ``cpu_limit_ms`` counts from now."""
         self._look(self._loop.time() + wall_ms / 1000, cpu_limit_ms, on_wall, on_cpu)
+
+    def restart(self) -> None:
+        """Count the CPU time from now on, when the worker waits."""
+        self.cpu_before_ms = max(0.0, cpu_ms(self._pid))
 
     def stop(self) -> None:
         """Cancel both deadlines; safe to call twice."""
@@ -100,7 +105,7 @@ class AttemptWatch:
             self._next.cancel()
 
     def used_ms(self) -> float:
-        """Return the CPU time since the job was sent, 0 if the worker ended."""
+        """Return the CPU time that counts, 0 if the worker ended."""
         now = cpu_ms(self._pid)
         return max(0.0, now - self.cpu_before_ms)
 
@@ -142,6 +147,8 @@ class WorkerRun:
         self._loop = asyncio.get_running_loop()
         self._socket: socket.socket = worker.socket
         self._watch = AttemptWatch(self._loop, worker.pid)
+        self._idle_bytes = context.idle_bytes
+        self._held = b""
         self._waiting = Waiting(job.slot, worker, self._watch.used_ms, context.idle_bytes)
         self._watch.uncounted_s = lambda: self._waiting.waited_s
         self._incoming = bytearray()
@@ -268,12 +275,12 @@ class WorkerRun:
     def _peak_bytes(self) -> int:
         """Return the job's peak of resident memory above an idle worker's; 0 if the exit is not known."""
         death = self._worker.death
-        return 0 if death is None else max(0, death.peak_bytes - self._context.idle_bytes)
+        return 0 if death is None else max(0, death.peak_bytes - self._idle_bytes)
 
     # out
 
     def _send_job(self) -> None:
-        """Send all frames of the job; the tenant's bytes wait in the socket until the worker is armed."""
+        """Send all frames of the job; the tenant's bytes wait in the socket until the worker is armed, those of a command here."""
         image, (kind, bundle), trace = self._image, self._payload(), self._job.trace
         first = _framed(frames.HEADER, codec.header(self._job, image=image is not None))
         rest = _framed(kind, bundle) + (b"" if trace is None else _framed(frames.TRACE, trace))
@@ -281,6 +288,8 @@ class WorkerRun:
             self._write(first + rest)
             return
         self._write(first)
+        if self._job.bundle.wasm is not None:
+            self._held, rest = rest, b""
         rest = _framed(frames.IMAGE, image.layout) + rest
         try:
             taken = self._socket.sendmsg(
@@ -418,7 +427,7 @@ class WorkerRun:
         self._waiting.computes()
         if not self._armed:
             if kind == frames.ARMED and not payload:
-                self._armed = True
+                self._begin()
             else:
                 self._decide(verdict.protocol_error("a frame before the worker was ready"))
         elif kind == frames.CALL:
@@ -441,6 +450,14 @@ class WorkerRun:
             self._decide(self._failure(payload))
         else:
             self._decide(verdict.protocol_error("an unknown kind of frame"))
+
+    def _begin(self) -> None:
+        """Note that the worker is armed. A command has loaded its code, which counts for no limit, and is given its input now."""
+        self._armed = True
+        if self._held:
+            self._watch.restart()
+            self._idle_bytes = self._worker.resident_bytes()
+            self._write(self._held)
 
     def _failure(self, payload: bytes) -> Verdict:
         """Return the verdict on an error that the worker reports."""

@@ -37,7 +37,7 @@ ZYGOTE_SETTINGS = {
 MAKERS: dict[Any, set[str]] = {
     Pool: {"runtime", "size", "cores", "profile", "minimum", "cgroup", "cache", "code_cache", "now_us"},
     WarmPool: {"runtime", "size", "cores", "profile", "minimum", "cgroup", "cache", "now_us"},
-    WasmPool: {"cores", "profile", "minimum", "cgroup", "code_cache", "compile_limits", "now_us"},
+    WasmPool: {"size", "cache", "cores", "profile", "minimum", "cgroup", "code_cache", "compile_limits", "now_us"},
     Zygote: {"on_worker", "on_lost", "on_refused", "cgroup"},
 }
 

@@ -80,14 +80,11 @@ class Looking(Echo):
 
     def __init__(self, wasm: Commands) -> None:
         super().__init__()
-        self.wasm = wasm
+        self.worker = wasm.pool.ready[0]
         self.seen: dict[str, Any] = {}
 
     def log(self, line: LogLine) -> None:
-        zygote = self.wasm.pool.zygote
-        assert zygote is not None
-        launcher = children_of(zygote.launcher_pid)
-        (worker,) = children_of(launcher[0])
+        worker = self.worker
         self.seen = {
             "status": status(worker),
             "maps": Path(f"/proc/{worker}/maps").read_text().splitlines(),

@@ -28,15 +28,16 @@ class Machine:
         job = Job(bundle, Limits(**time), now_us=1, tenant="acme")
         return self.runner.run(self.pool.run(job, host or Echo()))
 
-    def worker(self) -> int:
-        """Return the process id of the worker for the next job; only for runtimes with warm workers."""
-        return self.runner.run(self._worker())
+    def worker(self, ready: int = 1) -> int:
+        """Return the process id of the worker for the next job, once so many are ready."""
+        return self.runner.run(self._worker(ready))
 
-    async def _worker(self) -> int:
+    async def _worker(self, ready: int) -> int:
+        pool = await self.pool.for_modules() if self.name == "wasm" else self.pool
         async with asyncio.timeout(120):
-            while not self.pool.ready:  # noqa: ASYNC110 - the pool has no event for it
+            while len(pool.ready) < ready:  # noqa: ASYNC110 - the pool has no event for it
                 await asyncio.sleep(0)
-        return self.pool.ready[0]
+        return pool.ready[0]
 
     def close(self) -> None:
         self.runner.run(self.pool.stop())

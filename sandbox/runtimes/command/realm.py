@@ -1,9 +1,10 @@
 """The realm of a WASI command: runs one attempt in its own store, from the start function to the answer."""
 
 import ctypes
+import os
 from ctypes import byref, c_void_p, memmove, string_at
 
-from lodger.sandbox.frames import BUNDLE_PART, CALL_ID, DONE, DROPPED, FAIL, LOG, LOG_PART, MAX_LOG_PARTS
+from lodger.sandbox.frames import BUNDLE_PART, CALL_ID, CODE, DONE, DROPPED, FAIL, LOG, LOG_PART, MAX_LOG_PARTS
 from lodger.sandbox.runtimes.answer import Stopped, cut, quoted
 from lodger.sandbox.runtimes.command.wasi import Exited, OutOfMemoryBounds
 from lodger.sandbox.runtimes.libwasmtime import (
@@ -12,6 +13,7 @@ from lodger.sandbox.runtimes.libwasmtime import (
     WasmFault,
 )
 from lodger.sandbox.runtimes.timeline import Timeline
+from lodger.sandbox.walls.libc import map_readable
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -50,9 +52,9 @@ class Trapped(Exception):
 class ModuleRealm:
     """A store for one run; the command that :class:`lodger.sandbox.runtimes.command.wasi.Wasi` serves."""
 
-    def __init__(self, machine: "ModuleMachine", pre: c_void_p) -> None:
+    def __init__(self, machine: "ModuleMachine") -> None:
         self._machine = machine
-        self._pre = pre
+        self._pre = c_void_p()
         self._limits: dict[str, int] = {}
         self._channel: Channel | None = None
         self._store = self._context = 0
@@ -64,6 +66,15 @@ class ModuleRealm:
         self._line = bytearray()
         self._lines = self._log_bytes = self._dropped = self._parts = 0
         self.timeline = Timeline()
+
+    def map_image(self, descriptor: int, layout: bytes, _limits: dict[str, int]) -> int:
+        """Load the module of compiled code in a file, close the file and return the size of the code."""
+        (size,) = CODE.unpack(layout)
+        code = map_readable(descriptor, size)
+        os.close(descriptor)
+        machine = self._machine
+        self._pre = machine.joined(machine.lib.deserialize(machine.engine, code, size))
+        return int(size)
 
     def bound(self, limits: dict[str, int]) -> None:
         """Create the store with the header's limits: linear memory, tables."""

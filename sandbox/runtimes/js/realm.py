@@ -78,10 +78,11 @@ class QuickRealm(HostFunctions):
         self._noted_at = limits["memory_bytes"] // 2
         self._deadline = time.process_time_ns() + limits["cpu_ms"] * 1_000_000
 
-    def map_image(self, descriptor: int, layout: bytes, limits: dict[str, int]) -> None:
-        """Map the memory image of the compiled modules, before :meth:`bound`, and close the file. Reads no byte of it."""
+    def map_image(self, descriptor: int, layout: bytes, limits: dict[str, int]) -> int:
+        """Map the memory image of the compiled modules, before :meth:`bound`, and close the file. Reads no byte of it. Returns 0."""
         self.modules = self.modules_type(image.map_over(self.guest, descriptor, layout, limits["memory_bytes"]))
         _count, _pages, _bytes, *self._facts = IMAGE_HEAD.unpack_from(layout)
+        return 0
 
     def compile(self, bundle: bytes, channel: "Channel") -> None:
         """Compile the bundle, evaluate modules that see nothing of an attempt, and send the image of the memory; see :mod:`image`."""

@@ -9,7 +9,7 @@ from tests.escape.matrix.pools import WeakPool, WeakWasmPool
 from tests.escape.matrix.weakening import EXCESS_BYTES, Weakening
 
 from lodger.escape import owned_guest
-from lodger.escape.arena import COMPILE_LIMITS, Arena, CommandArena, ScriptArena, limits_of, settings_for
+from lodger.escape.arena import COMPILE_LIMITS, Arena, CommandArena, PoolArena, limits_of, settings_for
 from lodger.escape.case import Case
 from lodger.sandbox.job import CallHandler, Job, Report
 from lodger.sandbox.pool import Pool
@@ -38,7 +38,7 @@ def weak_settings(runtime: str, case: Case, weak: Weakening) -> dict[str, str]:
     return settings
 
 
-class _CarelessScriptArena(ScriptArena):
+class _CarelessScriptArena(PoolArena[Pool]):
     """The arena of a pool for scripts with another class of attempts."""
 
     def __init__(self, pool: Pool, attempt: type[WorkerRun]) -> None:
@@ -63,4 +63,4 @@ def weak_arena(runtime: str, settings: dict[str, str], weak: Weakening) -> Arena
         commands.attempt_type = attempt
         return CommandArena(commands)
     pool = WeakPool(settings, runtime=runtime, size=2, profile="trusted")
-    return ScriptArena(pool) if attempt is WorkerRun else _CarelessScriptArena(pool, attempt)
+    return PoolArena(pool) if attempt is WorkerRun else _CarelessScriptArena(pool, attempt)

@@ -11,6 +11,7 @@ from lodger.sandbox.outcome import Outcome
 from lodger.sandbox.workers import codec
 from lodger.sandbox.workers.launcher import WorkerEnd
 from lodger.sandbox.workers.verdict import Verdict
+from lodger.sandbox.workers.version_image import VersionImage
 from lodger.sandbox.workers.worker_run import AttemptContext, AttemptWatch, WorkerRun
 
 #: Time for which frames are read after an answer, in seconds.
@@ -41,8 +42,15 @@ class CarelessAttempt(WorkerRun):
     believes = keeps_frames = False
     late_cpu_ms = late_wall_ms = 0
 
-    def __init__(self, worker: WorkerEnd, job: Job, host: CallHandler, context: AttemptContext) -> None:
-        super().__init__(worker, job, host, context)
+    def __init__(
+        self,
+        worker: WorkerEnd,
+        job: Job,
+        host: CallHandler,
+        context: AttemptContext,
+        image: VersionImage | None = None,
+    ) -> None:
+        super().__init__(worker, job, host, context, image)
         self._watch = _LateWatch(self._loop, worker.pid, self.late_cpu_ms, self.late_wall_ms)
 
     def _decide(self, found: Verdict | None) -> None:

@@ -22,7 +22,7 @@ class _WeakWarmPool(WarmPool):
     def __init__(self, weak: dict[str, str], **other: Any) -> None:
         super().__init__(**other)
         self._weak = weak
-        self._real = other.get("runtime", "quickjs") != "quickjs" or not {"runtime_path", "artefact"} & set(weak)
+        self._real = self.runtime != "quickjs" or not {"runtime_path", "artefact"} & set(weak)
 
     async def runtime_settings(self) -> dict[str, str]:
         """Return the real settings, or those of another realm, with the settings of the boot program."""
@@ -34,16 +34,9 @@ class WeakPool(_WeakWarmPool, Pool):
     """A pool for scripts; ``weak`` holds settings of the boot program and of the runtime."""
 
 
-class WeakWasmPool(WasmPool):
+class WeakWasmPool(_WeakWarmPool, WasmPool):
     """A pool for WebAssembly with both zygotes weakened."""
 
-    zygote_type = WeakZygote
-
     def __init__(self, weak: dict[str, str], **other: Any) -> None:
-        self._weak = weak
         self.compilers_type = partial(_WeakWarmPool, weak)
-        super().__init__(**other)
-
-    async def runtime_settings(self) -> dict[str, str]:
-        """Return the real settings with those of the boot program."""
-        return {**await super().runtime_settings(), **self._weak}
+        super().__init__(weak, **other)

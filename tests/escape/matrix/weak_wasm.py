@@ -232,7 +232,3 @@ class Runtime:
     def fresh(self) -> "Any":
         """Return the real runtime's realm."""
         return self._real.fresh()
-
-    def loaded(self, address: int, size: int) -> "Any":
-        """Return the real runtime's realm for compiled code."""
-        return self._real.loaded(address, size)
