@@ -142,7 +142,7 @@ class Settings(BaseSettings):
     is LODGER_DATABASE"""
     read_database: str | None = None
     """address of a PostgreSQL replica for reads of the API and the dashboard, which then may be some moments old; none: they read
-    LODGER_DATABASE"""
+    LODGER_DATABASE; several ledgers are read without one"""
     cache_dir: Path | None = None
     """folder of compiled code; none: lodger in the user's cache folder"""
 

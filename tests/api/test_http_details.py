@@ -9,7 +9,7 @@ from tests.api.running_api import RunningApi, running_api
 from tests.databases.fixtures import kind, url
 
 from lodger.engine.core.access.roles import Role
-from lodger.engine.core.errors import InputError
+from lodger.engine.core.errors import InputError, Unavailable
 from lodger.engine.core.settings import Settings
 from lodger.engine.server.app import Api
 from lodger.engine.server.server import Server
@@ -113,6 +113,22 @@ def test_reads_ask_the_replica_and_writes_and_tokens_the_ledger(tmp_path: Path) 
         changed = lodge.ask("POST", "/tenants/acme/schedules/after/pause", {})
         assert changed.status_code == 200, "a change reads what it changes from the ledger"
         assert [each.name for each in lodge.engine.schedules.list("acme")] == ["after", "before"]
+
+
+def test_reads_are_never_answered_from_a_database_that_is_no_replica_of_the_ledger(tmp_path: Path) -> None:
+    url, other = (f"sqlite:///{tmp_path / name}.db" for name in ("ledger", "other"))
+    for each in (url, other):
+        Engine.open(each).close()
+    (tmp_path / "empty.db").touch()
+    for place in (other, f"sqlite:///{tmp_path / 'empty.db'}"):
+        with running_api(url, read_database=place) as lodge:
+            refused = lodge.ask("GET", "/tenants")
+            assert (refused.status_code, refused.json()["code"]) == (503, "ledger_other")
+            assert lodge.ask("POST", "/tenants", {"tenant_id": "acme"}).status_code in {201, 409}, "changes use the ledger"
+    for place in (f"sqlite:///{tmp_path / 'absent.db'}", "postgresql://db.example/ledger"):
+        with pytest.raises(Unavailable, match="is not a replica of this ledger"):
+            Engine.open(url, settings=Settings(read_database=place))
+    assert not (tmp_path / "absent.db").exists()
 
 
 __all__ = ["kind", "url"]

@@ -83,7 +83,7 @@ class Database:
 
     Raises:
         Unavailable: not_a_database, database_unreadable, database_read_only, disk_full, database_behind, database_newer,
-            database_in_use, database_busy, ledger_other; of a server also database_unreachable, database_login_refused, database_encoding.
+            database_in_use, database_busy, ledger_other (also of a replica, here or by a read); of a server also database_unreachable, database_login_refused, database_encoding.
         InputError: database_url.
     """
 
@@ -119,8 +119,11 @@ class Database:
         self._writer = self.driver.writer(self.engine)
         self._replica: Engine | None = None
         _open.add(self)
+        self._is_replica_checked = False
         if replica is not None:
             driver, url_of_replica = addresses.ledger_url(replica)
+            if driver is not self.driver or driver.is_absent(url_of_replica):
+                raise Unavailable("ledger_other.replica", place=mask_password(replica))
             self._replica = driver.open(url_of_replica, synchronous=synchronous, patience_s=patience_s)
             event.listen(self._replica, "checkin", self._returned)
         if not deferred:
@@ -207,6 +210,10 @@ class Database:
             self._check()
         engine = self._replica if self._replica is not None and _from_replica.get() else self.engine
         try:
+            if engine is self._replica and not self._is_replica_checked:
+                if _identity(engine) != _identity(self.engine):
+                    raise Unavailable("ledger_other.replica", place=engine.url.render_as_string())
+                self._is_replica_checked = True
             with engine.connect() as connection:
                 connection = connection.execution_options(**self.driver.read_options)
                 with connection.begin():
@@ -276,6 +283,12 @@ class Database:
         # A disposed pool does not know the connections in use, and would keep them when they are returned.
         if self._closed:
             entry.close()
+
+
+def _identity(engine: Engine) -> str | None:
+    """Return the identity of the ledger that a database has; None without one."""
+    with engine.connect() as connection:
+        return None if current(connection) is None else connection.scalar(select(ledger.c.identity))
 
 
 def _explained(error: UnicodeEncodeError | DBAPIError, driver: Driver, url: URL) -> InputError | Unavailable | None:
