@@ -124,7 +124,9 @@ def test_reads_are_never_answered_from_a_database_that_is_no_replica_of_the_ledg
         with running_api(url, read_database=place) as lodge:
             refused = lodge.ask("GET", "/tenants")
             assert (refused.status_code, refused.json()["code"]) == (503, "ledger_other")
-            assert lodge.ask("POST", "/tenants", {"tenant_id": "acme"}).status_code in {201, 409}, "changes use the ledger"
+            assert lodge.ask("POST", "/tenants", {"tenant_id": "acme"}).status_code in {201, 409}, (
+                "changes use the ledger"
+            )
     for place in (f"sqlite:///{tmp_path / 'absent.db'}", "postgresql://db.example/ledger"):
         with pytest.raises(Unavailable, match="is not a replica of this ledger"):
             Engine.open(url, settings=Settings(read_database=place))

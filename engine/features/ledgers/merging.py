@@ -47,8 +47,11 @@ def pages(
     found: Page[Any] = Page(order=order)
     seen: Counter[str] = Counter()
     reached = dict(places)
+    before: Any = None
     for place, name, entry in merge(*ranked, key=lambda each: each[0], reverse=order.falls):
-        if limit is not None and len(found) == limit:
+        # A move that has ended meanwhile is not in ``moved``: its tenant's entries were read in two ledgers, under the same ids.
+        is_copy = place == before
+        if limit is not None and len(found) == limit and not is_copy:
             break
         reached[name] = place
         if entry is None:
@@ -56,8 +59,9 @@ def pages(
         seen[name] += 1
         if isinstance(entry, Token) and entry.tenant_id is None and name != first:
             continue
-        if not any(each.tenant == _tenant(entry) and each.ledger != name for each in moved):
+        if not is_copy and not any(each.tenant == _tenant(entry) and each.ledger != name for each in moved):
             found.append(entry)
+            before = place
         if seen[name] == len(answers[name]) and answers[name].next is not None:
             break
     left = {

@@ -83,7 +83,8 @@ class Database:
 
     Raises:
         Unavailable: not_a_database, database_unreadable, database_read_only, disk_full, database_behind, database_newer,
-            database_in_use, database_busy, ledger_other (also of a replica, here or by a read); of a server also database_unreachable, database_login_refused, database_encoding.
+            database_in_use, database_busy, ledger_other (also of a replica, here or by a read); of a server also
+            database_unreachable, database_login_refused, database_encoding.
         InputError: database_url.
     """
 

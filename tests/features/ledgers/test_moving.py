@@ -19,6 +19,7 @@ from lodger.engine.core.errors import Conflict, InputError, NotFound, Unavailabl
 from lodger.engine.core.ids import PLATFORM
 from lodger.engine.core.settings import Settings
 from lodger.engine.data.changes import feed
+from lodger.engine.features.ledgers import directory
 from lodger.engine.store.connection.database import Database
 from lodger.engine.store.schema.feeds import changes, cursors
 from lodger.engine.sync import Engine
@@ -97,7 +98,7 @@ def clock() -> VirtualClock:
     "kind", ["sqlite"], indirect=True
 )  # servers: tests/features/ledgers/test_moves_of_busy_tenants.py
 def test_nothing_is_lost_wherever_the_mover_is_killed(
-    url: str, place: str, tmp_path: Path, clock: VirtualClock
+    url: str, place: str, tmp_path: Path, clock: VirtualClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     settings = ledgers(tmp_path, url, far=place)
     with opened(settings, clock) as system:
@@ -115,6 +116,12 @@ def test_nothing_is_lost_wherever_the_mover_is_killed(
             seen.add(tuple(now.values()))
             active = [name for name, state in now.items() if state == "active"]
             assert active in ([], [system.tenants.place("acme").ledger]), "it runs where the directory says, or nowhere"
+            if None not in now.values():
+                with monkeypatch.context() as ended_meanwhile:
+                    ended_meanwhile.setattr(directory, "moving", lambda _connection: [])
+                    assert [each.id for each in system.tenants.list()] == ["acme"], "it is listed once"
+                    first_page = system.tenants.list(limit=1)
+                    assert first_page.next is None or not system.tenants.list(limit=1, cursor=first_page.next)
             if "moving" in now.values():
                 with pytest.raises((Conflict, NotFound)):
                     old.tenants.edit("acme", name="a change that would be lost")
