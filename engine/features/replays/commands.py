@@ -60,7 +60,7 @@ def _add_replays(app: typer.Typer, opened: groups.Opened) -> None:
                 found = engine.actions.record(tenant, action, attempt)
         edited = None if script is None else local_replays.edited_source(script)
         replayed = local_replays.run(found, edited, to_stderr)
-        write_result(replay_views.as_dict(replayed))
+        write_result(replayed)
         source = found.modules if edited is None else edited
         replay_views.show(replayed, source if isinstance(source, dict) else {})
         if replayed.verdict == "departs":

@@ -83,33 +83,31 @@ def source_of(record: AttemptRecord) -> Source:
 def _compare(record: AttemptRecord, host: RecordedHost, now: Ended, *, edited: bool) -> Replayed:
     """Compare the recorded end of an attempt with that of its replay."""
     before, limit = record.ended, _TIMES.get(record.ended.outcome)
-    passed = host.stop.done() and host.departure is None
+    stopped, passed = before.outcome in STOPPED, host.stop.done() and host.departure is None
     notes = list(_notes(record, host, edited=edited))
-    found: list[Difference] = []
-    if before.outcome in STOPPED:
-        begins = _begin_alike(before.logs, now.logs)
-        if passed:
-            now = replace(now, outcome=before.outcome, error=before.error)
-            notes.append(f"the replay went past the place where the recorded attempt was stopped ({before.outcome})")
-        elif limit is not None and now.outcome is before.outcome:
-            notes.append(f"ended by limit: {limit}; the replay also exceeded it")
-        elif limit is not None:
-            notes.append(
-                f"ended by limit: {limit}; the replay did not exceed it: this host is faster, or the source differs"
-            )
-        if not begins:
-            found.append(Difference("logs", before.logs, now.logs))
-    else:
-        found += [
-            Difference(part, one, two)
-            for part, one, two in (("result", before.result, now.result), ("logs", before.logs, now.logs))
-            if one != two and not passed
-        ]
-        if _place(before) != _place(now) and not passed:
-            found.insert(0, Difference("error", _place(before), _place(now)))
-    if now.outcome is not before.outcome and not passed:
-        found.insert(0, Difference("outcome", before.outcome, now.outcome))
-    if host.departure is not None and not (before.outcome in STOPPED and host.departure.now is None):
+    if stopped and passed:
+        now = replace(now, outcome=before.outcome, error=before.error)
+        notes.append(f"the replay went past the place where the recorded attempt was stopped ({before.outcome})")
+    elif limit is not None and now.outcome is before.outcome:
+        notes.append(f"ended by limit: {limit}; the replay also exceeded it")
+    elif limit is not None:
+        notes.append(
+            f"ended by limit: {limit}; the replay did not exceed it: this host is faster, or the source differs"
+        )
+    counted = set() if passed else {"outcome"} if stopped else {"outcome", "error", "result", "logs"}
+    if stopped and not _begin_alike(before.logs, now.logs):
+        counted.add("logs")
+    found = [
+        Difference(part, was, present)
+        for part, was, present in (
+            ("outcome", before.outcome, now.outcome),
+            ("error", _place(before), _place(now)),
+            ("result", before.result, now.result),
+            ("logs", before.logs, now.logs),
+        )
+        if part in counted and was != present
+    ]
+    if host.departure is not None and not (stopped and host.departure.now is None):
         found.append(Difference("calls", host.departure.recorded, host.departure.now))
     verdict = DEPARTS if found else SAME
     if passed and not record.complete:

@@ -1,12 +1,10 @@
 """Output of replays and rehearsals: how a recorded attempt and its replay differ."""
 
-import json
 from collections.abc import Sequence
 from typing import Any
 
 from lodger.engine.core.plain_text import code_frame
 from lodger.engine.features.replays.agreement import ShadowRun
-from lodger.engine.features.replays.attempt_record import Ended
 from lodger.engine.features.replays.local_replays import summary
 from lodger.engine.features.replays.recorded_host import MadeCall
 from lodger.engine.features.replays.replay import DEPARTS, SAME, Replayed
@@ -15,20 +13,6 @@ from lodger.engine.output.views import compared_runs
 
 #: Maximum length of one value in the comparison, in characters.
 _MAX_SHOWN = 300
-
-
-def as_dict(replayed: Replayed) -> dict[str, Any]:
-    """Return the object that ``--json`` prints for a replay."""
-    return {
-        "verdict": replayed.verdict,
-        "recorded": _ended(replayed.recorded),
-        "now": _ended(replayed.now),
-        "limit": replayed.limit,
-        "differences": list(replayed.differences),
-        "departure": replayed.departure,
-        "calls": len(replayed.calls),
-        "notes": list(replayed.notes),
-    }
 
 
 def show(replayed: Replayed, modules: dict[str, str]) -> None:
@@ -58,16 +42,6 @@ def show(replayed: Replayed, modules: dict[str, str]) -> None:
         say(f"    now       {said}")
     for note in replayed.notes:
         say(f"  note: {note}")
-
-
-def _ended(ended: Ended) -> dict[str, Any]:
-    """Return an end, JSON-able."""
-    return {
-        "outcome": ended.outcome.value,
-        "error": ended.error,
-        "result": None if ended.result is None else json.loads(ended.result),
-        "logs": [{"level": level, "text": text} for level, text in ended.logs],
-    }
 
 
 def _call(call: MadeCall | None) -> str:

@@ -84,7 +84,8 @@ def create(
         "tenant_id": tenant_id, "schedule_id": schedule_id, "state": "armed", "next_at": next_us, "accounted_us": owed_us - 1,
         "revision": 1, "tzdata": tzdata_version(), "searching": int(searching),
     }])  # fmt: skip
-    followers.bind(connection, tenant_id, schedule_id, changes.named(wish.rules.rules), now_us)
+    if sets := changes.named(wish.rules.rules):
+        followers.bind(connection, tenant_id, schedule_id, sets, now_us)
     return get(connection, tenant_id, schedule_id)
 
 

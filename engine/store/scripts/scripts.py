@@ -5,7 +5,7 @@ import json
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, Select, case, func, insert, select, text, update
+from sqlalchemy import ColumnElement, Connection, Integer, Select, bindparam, case, func, select, text, update
 
 from lodger.engine.core.access import names
 from lodger.engine.core.access.audit_context import AuditContext
@@ -19,6 +19,7 @@ from lodger.engine.store import list_filter, pages
 from lodger.engine.store.bulk import insert_many, update_row
 from lodger.engine.store.context import StoreContext
 from lodger.engine.store.drivers import prepared
+from lodger.engine.store.drivers.prepared import Prepared
 from lodger.engine.store.pages import LimitedList
 from lodger.engine.store.queue import ready_queue
 from lodger.engine.store.queue.stops import hand_back
@@ -91,9 +92,10 @@ def put(
     script_id, version = (context.ids.new(), 1) if before is None else (before.script_id, before.version + 1)
     if before is None:
         kind = "script" if content.kind == LIBRARY else content.kind
-        prepared.write(connection, insert(scripts).values(
-            tenant_id=tenant_id, id=script_id, name=name, version=1, created_us=now_us, kind=kind, offered=int(offered)
-        ))  # fmt: skip
+        insert_many(connection, scripts, [{
+            "tenant_id": tenant_id, "id": script_id, "name": name, "version": 1, "created_us": now_us, "kind": kind,
+            "offered": int(offered),
+        }])  # fmt: skip
     else:
         # Tenants that have bound it run the newest version too.
         prepared.write(connection, update(scripts).where(scripts.c.id == script_id, _is_bound).values(version=version))
@@ -162,6 +164,15 @@ _with_name = select(
 ).join_from(script_versions, scripts)
 
 
+_one = Prepared(
+    lambda _driver: _with_name.where(
+        scripts.c.tenant_id == bindparam("tenant"),
+        scripts.c.name == bindparam("called"),
+        script_versions.c.version == func.coalesce(bindparam("number", type_=Integer), scripts.c.version),
+    )
+)
+
+
 def _version(row: AnyRow) -> ScriptVersion:
     """Return the script version of a row."""
     stored = json.loads(row.modules)
@@ -186,12 +197,8 @@ def get(connection: Connection, tenant_id: str, name: str, version: int | None =
     Raises:
         NotFound: script_unknown.
     """
-    statement = _with_name.where(
-        scripts.c.tenant_id == tenant_id,
-        scripts.c.name == name,
-        script_versions.c.version == (scripts.c.version if version is None else names.ordinal(version)),
-    )
-    row = connection.execute(statement).first()
+    number = None if version is None else names.ordinal(version)
+    row = _one.first(connection, {"tenant": tenant_id, "called": name, "number": number})
     if row is None:
         if version is None:
             raise NotFound("script_unknown", tenant=tenant_id, script=name)
