@@ -1,84 +1,49 @@
 """The items of a batch: the arguments of the verbs that create one tenant, script or schedule."""
 
 import difflib
-from collections.abc import Iterable, Iterator, Mapping
+import inspect
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from datetime import datetime
-from typing import Any, NotRequired
+from typing import TYPE_CHECKING, Any, NotRequired, TypeAlias, get_type_hints
 
 from pydantic import ConfigDict, ValidationError, with_config
 from typing_extensions import TypedDict
 
 from lodger.engine.core.errors import Explained, InputError
 from lodger.engine.core.serialization import from_jsonable
-from lodger.engine.policy.retry import Retry
 from lodger.engine.recurrence.rrule import is_dateutil
-from lodger.engine.recurrence.rule import DstPolicy
-from lodger.engine.service.nouns.base import RulesArgument, StepsArgument, specs
-from lodger.engine.store.records import Json
+from lodger.engine.service.nouns.base import specs
+from lodger.engine.service.nouns.schedules import Schedules
+from lodger.engine.service.nouns.scripts import Scripts
+from lodger.engine.service.nouns.tenants import Tenants
+from lodger.engine.service.operations.route import wire
 
 #: Most objects of one batch, and most refused ones that an error lists.
 MAX_ITEMS, MAX_SHOWN = 5000, 100
 
 
-@with_config(ConfigDict(extra="forbid"))
-class TenantToCreate(TypedDict):
-    """A tenant of a batch, as for ``tenants.create``."""
-
-    tenant_id: str
-    name: NotRequired[str | None]
-    limits: NotRequired[dict[str, Any] | None]
-    grants: NotRequired[list[str]]
-    people: NotRequired[list[str]]
-    labels: NotRequired[str | list[str] | None]
-    plan: NotRequired[str | None]
-    tz: NotRequired[str | None]
+def _arguments(name: str, verb: Callable[..., Any], *left_out: str) -> Any:
+    """Return the type of the items that have the arguments of a verb, as in JSON, but for some."""
+    hints, fields = get_type_hints(verb), {}
+    for each in list(inspect.signature(verb).parameters.values())[1:]:
+        if each.name not in left_out:
+            form = wire(hints[each.name])
+            fields[each.name] = form if each.default is inspect.Parameter.empty else NotRequired[form]
+    made = TypedDict(name, fields)  # type: ignore[misc]  # made at run time
+    made.__doc__ = f"Arguments of ``{verb.__qualname__.lower()}``."
+    return with_config(ConfigDict(extra="forbid"))(made)
 
 
-@with_config(ConfigDict(extra="forbid"))
-class ScriptToCreate(TypedDict):
-    """A script of a batch, as for ``scripts.put``."""
-
-    tenant_id: str
-    name: str
-    source: str | dict[str, str]
-    grants: NotRequired[list[str] | None]
-    params: NotRequired[dict[str, Any] | None]
-    offered: NotRequired[bool]
-    force: NotRequired[bool]
-
-
-@with_config(ConfigDict(extra="forbid"))
-class ScheduleToCreate(TypedDict):
-    """A schedule of a batch, as for ``schedules.create``."""
-
-    tenant_id: str
-    name: str
-    script: StepsArgument
-    rules: RulesArgument
-    exclusions: NotRequired[RulesArgument]
-    tz: NotRequired[str | None]
-    dst: NotRequired[DstPolicy | None]
-    start: NotRequired[datetime | None]
-    end: NotRequired[datetime | None]
-    missed: NotRequired[str]
-    overlap: NotRequired[str]
-    params: NotRequired[Json]
-    limits: NotRequired[dict[str, Any] | None]
-    retry: NotRequired[Retry | dict[str, Any] | int | None]
-    jitter_s: NotRequired[float]
-    expires_s: NotRequired[float]
-    priority: NotRequired[str]
-    pause_after: NotRequired[int]
-    labels: NotRequired[str | list[str]]
-    placement: NotRequired[str]
-    grants: NotRequired[list[str] | None]
-    first_after: NotRequired[datetime | None]
-    version: NotRequired[int | str | None]
-
-
-_KINDS: dict[str, type] = {"tenants": TenantToCreate, "scripts": ScriptToCreate, "schedules": ScheduleToCreate}
+if TYPE_CHECKING:
+    TenantToCreate: TypeAlias = Mapping[str, Any]
+    ScriptToCreate: TypeAlias = Mapping[str, Any]
+    ScheduleToCreate: TypeAlias = Mapping[str, Any]
+else:
+    TenantToCreate = _arguments("TenantToCreate", Tenants.create, "ledger", "connection")
+    ScriptToCreate = _arguments("ScriptToCreate", Scripts.put, "why", "after_version", "shadow", "promote_when_agreed")
+    ScheduleToCreate = _arguments("ScheduleToCreate", Schedules.create, "why", "connection")
+_KINDS: dict[str, Any] = {"tenants": TenantToCreate, "scripts": ScriptToCreate, "schedules": ScheduleToCreate}
 
 
 @dataclass

@@ -178,7 +178,9 @@ class Route(Endpoint, Operation):
 
 
 def _instant(given: object) -> datetime:
-    """Return an instant from its text in JSON."""
+    """Return an instant from its text in JSON; an item of a batch in Python may have one itself."""
+    if isinstance(given, datetime):
+        return given
     if not isinstance(given, str) or not _DATE.match(given):
         raise ValueError("an instant is text such as 2027-01-01T09:00:00Z")
     return _READER.validate_python(given)
