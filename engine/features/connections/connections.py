@@ -3,7 +3,7 @@
 import json
 import re
 from collections.abc import Iterable
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field
 from datetime import datetime
 from typing import Any, ClassVar, Literal
 
@@ -11,10 +11,10 @@ import sqlalchemy as sa
 
 from lodger.engine.core.access.origins import Origin, parse_origin
 from lodger.engine.core.errors import Conflict, InputError, NotFound
-from lodger.engine.core.ids import Identities
 from lodger.engine.egress import target
 from lodger.engine.egress.request_errors import Refused
-from lodger.engine.features.connections.tokens import Tokens
+from lodger.engine.features.connections.tokens import NoTokens, Tokens
+from lodger.engine.store.context import StoreContext
 from lodger.engine.store.drivers import prepared
 from lodger.engine.store.queue import events, ready_queue
 from lodger.engine.store.records import AnyRow
@@ -52,7 +52,7 @@ def _check_row(row: dict[str, Any], cells: dict[str, Any]) -> None:
     _check(row["name"], **json.loads(row["settings"]))
 
 
-#: ``settings`` is JSON; ``sealed`` the client's secret and the tokens; ``verifier`` of a consent that has begun.
+#: ``settings`` is JSON; ``sealed`` the client's secret and the tokens.
 connections = table_of_tenants(
     "lodger_connections",
     sa.Column("name", sa.String(63), primary_key=True),
@@ -63,9 +63,8 @@ connections = table_of_tenants(
     sa.Column("sealed", sa.Text, nullable=False),
     sa.Column("expires_us", sa.BigInteger),
     sa.Column("renewing_us", sa.BigInteger),
-    # Digests of the link or the state of a consent, and of the cookie of the browser that began it.
+    # Digest of the link of a consent, then of its state, which is made from the cookie of the browser that began it.
     sa.Column("consent", sa.String(64)),
-    sa.Column("browser", sa.String(64)),
     sa.Column("consent_us", sa.BigInteger),
     sa.Column("created_us", sa.BigInteger, nullable=False),
     sa.Column("updated_us", sa.BigInteger, nullable=False),
@@ -75,7 +74,7 @@ connections = table_of_tenants(
     info={
         ARCHIVED: _check_row,
         SEALED: lambda row: (_place(row), ("sealed",)),
-        UNDER_WAY: ("renewing_us", "consent", "browser", "consent_us"),
+        UNDER_WAY: ("renewing_us", "consent", "consent_us"),
     },
 )
 TABLES.append(connections)
@@ -118,7 +117,6 @@ class Kept:
     client_secret: str = field(repr=False)
     access: str | None = field(default=None, repr=False)
     refresh: str | None = field(default=None, repr=False)
-    verifier: str | None = field(default=None, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -210,7 +208,7 @@ def put(
     sealed = _seal(vault, key | {"settings": text}, Kept(client_secret))
     values = {
         "settings": text, "state": "waiting", "problem": None, "updated_us": now_us, "key_id": sealed.key_id, "sealed": sealed.text,
-        "expires_us": None, "renewing_us": None, "consent": None, "browser": None, "consent_us": None,
+        "expires_us": None, "renewing_us": None, "consent": None, "consent_us": None,
     }  # fmt: skip
     if not connection.execute(sa.update(connections).where(*_mine(tenant_id, name)).values(values)).rowcount:
         if named.count(connection, tenant_id) >= MAX_CONNECTIONS:
@@ -245,7 +243,7 @@ def find(vault: Vault, connection: sa.Connection, tenant_id: str, name: str) -> 
     return None if row is None else open_row(vault, row)
 
 
-def begin_renewal(vault: Vault, connection: sa.Connection, tenant_id: str, name: str, now_us: int) -> Opened | None:
+def begin_renewal(vault: Vault, tenant_id: str, name: str, now_us: int, connection: sa.Connection) -> Opened | None:
     """Let this node renew the token, and return the connection as it is now; None while another node does, or without one."""
     free = (_c.renewing_us.is_(None)) | (_c.renewing_us < now_us)
     taken = connection.execute(
@@ -260,16 +258,13 @@ def end_renewal(connection: sa.Connection, tenant_id: str, name: str) -> None:
 
 
 def keep(
-    vault: Vault, connection: sa.Connection, before: Opened, tokens: Tokens, now_us: int, *, consented: bool = False
+    vault: Vault, before: Opened, tokens: Tokens, now_us: int, connection: sa.Connection, *, consented: bool = False
 ) -> None:  # fmt: skip
     """Store new tokens, unless the connection was replaced meanwhile, or its grant by a person's consent."""
     row = _row_if_same(vault, connection, before, consented=consented)
     if row is None:
         return
-    now = open_row(vault, row).kept
-    # A consent that has begun meanwhile goes on.
-    verifier = None if row.consent is None else now.verifier
-    made = Kept(now.client_secret, tokens.access, tokens.refresh or before.kept.refresh, verifier)
+    made = Kept(before.kept.client_secret, tokens.access, tokens.refresh or before.kept.refresh)
     sealed = _seal(vault, dict(row._mapping), made)
     values = {
         "key_id": sealed.key_id, "sealed": sealed.text, "state": "ready", "problem": None, "renewing_us": None,
@@ -292,55 +287,45 @@ def _row_if_same(vault: Vault, connection: sa.Connection, before: Opened, *, con
     return row if same else None
 
 
-def give_up(
-    vault: Vault, connection: sa.Connection, ids: Identities, before: Opened, reason: str, now_us: int, *, revoked: bool
-) -> None:
+def give_up(vault: Vault, context: StoreContext, before: Opened, answer: NoTokens, connection: sa.Connection) -> None:
     """Note that a provider refuses; tell the tenant's receivers of events when a grant was revoked."""
-    about = before.about
-    values = {"state": "revoked" if revoked else "failed", "problem": reason, "renewing_us": None, "updated_us": now_us}
+    about, now_us, state = before.about, context.clock.now_us(), "revoked" if answer.revoked else "failed"
+    values = {"state": state, "problem": answer.reason, "renewing_us": None, "updated_us": now_us}
     row = _row_if_same(vault, connection, before)
     if row is None:
         return
-    if row.state == values["state"]:
+    if row.state == state:
         end_renewal(connection, about.tenant_id, about.name)
         return
     prepared.write(connection, sa.update(connections).where(*_mine(about.tenant_id, about.name)).values(values))
-    if revoked:
-        data = {"connection": about.name, "reason": reason}
-        events.enqueue(connection, about.tenant_id, EVENT, data, (ids.new(), 0, 0), now_us)
+    if answer.revoked:
+        data = {"connection": about.name, "reason": answer.reason}
+        events.enqueue(connection, about.tenant_id, EVENT, data, (context.ids.new(), 0, 0), now_us)
 
 
 def begin_consent(connection: sa.Connection, tenant_id: str, name: str, link: str, now_us: int) -> None:
     """Store the digest of a link that starts a consent; an earlier link is no longer valid."""
-    values = {"consent": digest(link), "browser": None, "consent_us": now_us + CONSENT_US}
+    values = {"consent": digest(f"link {link}"), "consent_us": now_us + CONSENT_US}
     prepared.write(connection, sa.update(connections).where(*_mine(tenant_id, name)).values(values))
 
 
 def of_consent(
-    vault: Vault, connection: sa.Connection, text: str, now_us: int, browser: str | None, bind: tuple[str, str, str] | None = None
-) -> Opened | None:  # fmt: skip
-    """Return the connection of a link, or of a state and its browser; each of them is valid once.
+    vault: Vault, connection: sa.Connection, text: str, now_us: int, state: str | None = None
+) -> Opened | None:
+    """Return the connection of a link or a state; each of them is valid once.
 
     Args:
-        bind: for a link: the state, browser and verifier that the provider's answer must come with.
+        state: for a link: the state that the provider's answer must come with.
     """
-    bound = _c.browser.is_(None) if browser is None else _c.browser == digest(browser)
-    wanted = sa.select(connections).where(_c.consent == digest(text), _c.consent_us > now_us, bound).with_for_update()
+    kind = "state" if state is None else "link"  # a state, which the provider knows, is no link
+    mine = (_c.consent == digest(f"{kind} {text}"), _c.consent_us > now_us)
+    wanted = sa.select(connections).where(*mine).with_for_update()
     row = connection.execute(wanted).first()
     if row is None:
         return None
-    opened = open_row(vault, row)
-    values: dict[str, Any] = {"consent": None, "browser": None}
-    if bind is not None:
-        sealed = _seal(vault, dict(row._mapping), replace(opened.kept, verifier=bind[2]))
-        values = {
-            "consent": digest(bind[0]),
-            "browser": digest(bind[1]),
-            "key_id": sealed.key_id,
-            "sealed": sealed.text,
-        }
+    values = {"consent": None if state is None else digest(f"state {state}")}
     prepared.write(connection, sa.update(connections).where(*_mine(row.tenant_id, row.name)).values(values))
-    return opened
+    return open_row(vault, row)
 
 
 def _connected(row: AnyRow) -> Connected:

@@ -3,6 +3,7 @@
 import asyncio
 import logging
 from collections.abc import Callable, Collection
+from contextlib import AbstractContextManager, suppress
 from functools import partial
 from typing import TypeVar
 
@@ -56,13 +57,12 @@ class Renewals:
 
     async def _read(self, tenant_id: str, name: str) -> Opened | None:
         """Read and decrypt a connection in a thread; None if there is none."""
+        find = partial(connections.find, self._vault, tenant_id=tenant_id, name=name)
+        return await asyncio.to_thread(_run, self._context.database.read, find)
 
-        def find_connection() -> Opened | None:
-            """Return the connection with its tokens, None if there is none."""
-            with self._context.database.read() as connection:
-                return connections.find(self._vault, connection, tenant_id, name)
-
-        return await asyncio.to_thread(find_connection)
+    async def _write(self, change: Callable[[Connection], T]) -> T:
+        """Run a function in a transaction that writes, in a thread."""
+        return await asyncio.to_thread(_run, self._context.database.write, change)
 
     async def _token(self, opened: Opened) -> str:
         """Return a valid token of a connection; renew it first if need be, or wait while another node does."""
@@ -70,11 +70,9 @@ class Renewals:
         given_up_s = asyncio.get_running_loop().time() + connections.RENEWING_US / 1_000_000
         while (token := _valid(opened, self._context.clock.now_us())) is None:
             _require_grant(opened)
-            mine = await self._write(
-                lambda connection: connections.begin_renewal(
-                    self._vault, connection, about.tenant_id, about.name, self._context.clock.now_us()
-                )
-            )
+            now_us = self._context.clock.now_us()
+            begin = partial(connections.begin_renewal, self._vault, about.tenant_id, about.name, now_us)
+            mine = await self._write(begin)
             if mine is not None:
                 # It goes on when the attempt has ended: the provider may have rotated the refresh token already.
                 task = asyncio.ensure_future(self._renewed(mine))
@@ -106,17 +104,7 @@ class Renewals:
                     done = True
                     return answer.access
                 if not answer.later:
-                    await self._write(
-                        partial(
-                            connections.give_up,
-                            self._vault,
-                            ids=self._context.ids,
-                            before=opened,
-                            reason=answer.reason,
-                            now_us=self._context.clock.now_us(),
-                            revoked=answer.revoked,
-                        )
-                    )
+                    await self._write(partial(connections.give_up, self._vault, self._context, opened, answer))
                     done = True
                     raise _refused(about, answer.reason, revoked=answer.revoked)
                 reason = answer.reason
@@ -127,35 +115,24 @@ class Renewals:
             if not done:
                 await self._write(lambda connection: connections.end_renewal(connection, about.tenant_id, about.name))
 
-    async def _write(self, work: Callable[[Connection], T]) -> T:
-        """Run a function in a transaction that writes, in a thread."""
 
-        def run_in_transaction() -> T:
-            """Do the work in a write transaction."""
-            with self._context.database.write() as connection:
-                return work(connection)
-
-        return await asyncio.to_thread(run_in_transaction)
+def _run(begin: Callable[[], AbstractContextManager[Connection]], work: Callable[[Connection], T]) -> T:
+    """Return the result of a function in a transaction."""
+    with begin() as connection:
+        return work(connection)
 
 
 async def store(
     context: StoreContext, vault: Vault, opened: Opened, answer: Tokens, *, consented: bool = False
 ) -> None:
     """Store tokens, again while the database does not answer: a provider gives a rotated refresh token only once."""
-
-    def write_tokens() -> None:
-        """Store the tokens that the provider has answered with."""
-        with context.database.write() as connection:
-            connections.keep(vault, connection, opened, answer, context.clock.now_us(), consented=consented)
-
+    keep = partial(connections.keep, vault, opened, answer, context.clock.now_us(), consented=consented)
     for pause_s in PAUSES_S:
-        try:
-            await asyncio.to_thread(write_tokens)
-        except Unavailable:
-            await asyncio.sleep(pause_s)
-        else:
+        with suppress(Unavailable):
+            await asyncio.to_thread(_run, context.database.write, keep)
             return
-    await asyncio.to_thread(write_tokens)
+        await asyncio.sleep(pause_s)
+    await asyncio.to_thread(_run, context.database.write, keep)
 
 
 def grant_of(opened: Opened) -> dict[str, str]:

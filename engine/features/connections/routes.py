@@ -1,6 +1,8 @@
 """The pages of a consent: the link leads the browser to the provider, and the provider back here."""
 
 import asyncio
+import hashlib
+import hmac
 import secrets
 from typing import Annotated
 from urllib.parse import urlencode
@@ -36,58 +38,55 @@ def _expired() -> Response:
     return _page("This link is not valid, or no longer: ask for a new one.", 404)
 
 
+def _derived(browser: str) -> tuple[str, str]:
+    """Return state and code verifier of a consent, made from the secret in the cookie of its browser, which only that browser has."""
+    state, verifier = (hashlib.sha256(f"{use}:{browser}".encode()).hexdigest() for use in ("state", "verifier"))
+    return state, verifier
+
+
 def _add(api: Api) -> None:
     """Add the routes by which a person consents to a connection."""
     engine = api.engine
 
-    def find_consent(
-        text: str, browser: str | None, bind: tuple[str, str, str] | None = None
-    ) -> tuple[Engine, Opened] | None:
-        """Return the connection that waits for this consent, with its ledger; ``bind`` ties it to a browser."""
+    def find_consent(text: str, state: str | None = None) -> tuple[Engine, Opened] | None:
+        """Return the connection of a link or a state, with its ledger; ``state`` is what follows a link."""
 
         def find_in_ledger(each: Engine) -> tuple[Engine, Opened] | None:
             """Return the connection if this ledger has it."""
             with each.context.database.write() as connection:
                 now_us = each.context.clock.now_us()
-                found = connections.of_consent(each.vault, connection, text, now_us, browser, bind)
+                found = connections.of_consent(each.vault, connection, text, now_us, state)
             return None if found is None else (each, found)
 
         return engine.ask_each(find_in_ledger)
 
     async def start(request: Request, link: Annotated[str, Path(max_length=100)]) -> Response:
         """Send a person's browser to the provider, where they consent."""
-
-        def begin_consent() -> tuple[str, str] | None:
-            """Tie the link to this browser; return the provider's address and the browser's cookie, None for an unknown link."""
-            state, browser, verifier = (secrets.token_urlsafe(32) for _ in range(3))
-            found = find_consent(link, None, (state, browser, verifier))
-            if found is None:
-                return None
-            about = found[1].about
-            asked = {
-                "response_type": "code", "client_id": about.client_id, "redirect_uri": about.redirect_uri or "", "state": state,
-                "code_challenge": challenge(verifier), "code_challenge_method": "S256",
-            } | ({"scope": " ".join(about.scopes)} if about.scopes else {})  # fmt: skip
-            url = str(about.authorize_url)
-            return url + ("&" if "?" in url else "?") + urlencode(asked), browser
-
-        address = client(request)
-        made = await api.lookups.run(address, begin_consent)
-        if made is None:
+        address, browser = client(request), secrets.token_urlsafe(32)
+        state, verifier = _derived(browser)
+        found = await api.lookups.run(address, lambda: find_consent(link, state))
+        if found is None:
             api.limits.failure(address)
             return _expired()
-        answer = RedirectResponse(made[0], 303, _HEADERS)
+        about = found[1].about
+        asked = {
+            "response_type": "code", "client_id": about.client_id, "redirect_uri": about.redirect_uri or "", "state": state,
+            "code_challenge": challenge(verifier), "code_challenge_method": "S256",
+        } | ({"scope": " ".join(about.scopes)} if about.scopes else {})  # fmt: skip
+        url = str(about.authorize_url)
+        answer = RedirectResponse(url + ("&" if "?" in url else "?") + urlencode(asked), 303, _HEADERS)
         secure = request.url.scheme == "https"
         answer.set_cookie(
-            _COOKIE, made[1], max_age=CONSENT_US // 1_000_000, path=_PATH, secure=secure, httponly=True, samesite="lax"
+            _COOKIE, browser, max_age=CONSENT_US // 1_000_000, path=_PATH, secure=secure, httponly=True, samesite="lax"
         )
         return answer
 
     async def callback(request: Request) -> Response:
         """Take the provider's answer to a consent, and store the tokens."""
         given, address = request.query_params, client(request)
-        state, browser = given.get("state", "")[:200], request.cookies.get(_COOKIE, "")[:200]
-        found = await api.lookups.run(address, lambda: find_consent(state, browser)) if state and browser else None
+        state, verifier = _derived(request.cookies.get(_COOKIE, "")[:200])
+        mine = hmac.compare_digest(given.get("state", "").encode(), state.encode())
+        found = await api.lookups.run(address, lambda: find_consent(state)) if mine else None
         if found is None:
             api.limits.failure(address)
             return _expired()
@@ -99,7 +98,7 @@ def _add(api: Api) -> None:
         fields = {"grant_type": "authorization_code", "code": code, "redirect_uri": opened.about.redirect_uri or ""}
         way_out = WayOut(there.context.settings)
         try:
-            answer = await renewal.ask(way_out, opened, fields | {"code_verifier": opened.kept.verifier or ""})
+            answer = await renewal.ask(way_out, opened, fields | {"code_verifier": verifier})
         finally:
             await asyncio.to_thread(way_out.stop)
         if isinstance(answer, NoTokens):
