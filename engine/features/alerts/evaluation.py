@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
-from sqlalchemy import Connection, bindparam, delete, exists, insert, literal, or_, select, update
+from sqlalchemy import Connection, bindparam, delete, exists, insert, literal, or_, select
 
 from lodger.engine.core.clock import from_us
 from lodger.engine.core.strict_json import instant_text
@@ -19,6 +19,7 @@ from lodger.engine.features.alerts.kinds import UNTIL_SUCCESS, AlertKind, is_qui
 from lodger.engine.features.alerts.messages import Alert
 from lodger.engine.features.alerts.rules import AlertRule
 from lodger.engine.features.alerts.tables import alert_queue, alert_rules, alerts
+from lodger.engine.store.bulk import update_row
 from lodger.engine.store.context import StoreContext
 from lodger.engine.store.drivers import driver_of
 from lodger.engine.store.queue import events, outbox
@@ -45,7 +46,7 @@ class Changes:
     consumed: list[QueueKey] = field(default_factory=list)
     raised: list[dict[str, Any]] = field(default_factory=list)
     again: dict[str, dict[str, Any]] = field(default_factory=dict)
-    closed: dict[str, int] = field(default_factory=dict)
+    closed: list[dict[str, Any]] = field(default_factory=list)
     to_send: list[tuple[AlertRule, list[dict[str, Any]]]] = field(default_factory=list)
 
     def __bool__(self) -> bool:
@@ -111,7 +112,8 @@ def _close_deleted(
     )
     for key, row in list(open_alerts.items()):
         if row["schedule_id"] in gone:
-            changes.closed[row["id"]] = row["closed_us"] = now_us
+            row["closed_us"] = now_us
+            changes.closed.append(row)
             del open_alerts[key]
 
 
@@ -136,7 +138,8 @@ def _close(
             end_us = conditions.last_success(connection, row["schedule_id"], row["last_us"])
         if end_us is None:
             continue
-        changes.closed[row["id"]] = row["closed_us"] = end_us
+        row["closed_us"] = end_us
+        changes.closed.append(row)
         del open_alerts[key]
         if row["schedule_id"] is not None:
             over.setdefault(row["schedule_id"], (end_us, []))[1].append(row)
@@ -159,31 +162,30 @@ def apply(context: StoreContext, connection: Connection, now_us: int) -> list[Al
     if changes.raised:
         connection.execute(insert(alerts), changes.raised)
     new = {each["id"] for each in changes.raised}
-    _update(connection, [each for each in changes.again.values() if each["id"] not in new], "occurrences", "last_us")
-    closed = [{"id": each, "closed_us": at_us} for each, at_us in changes.closed.items() if each not in new]
-    _update(connection, closed, "closed_us")
+    for each in changes.again.values():
+        if each["id"] not in new:
+            update_row(
+                connection,
+                alerts,
+                each["tenant_id"],
+                each["id"],
+                occurrences=each["occurrences"],
+                last_us=each["last_us"],
+            )
+    for each in changes.closed:
+        if each["id"] not in new:
+            update_row(connection, alerts, each["tenant_id"], each["id"], closed_us=each["closed_us"])
     for rule, unsent in changes.to_send:
         message = context.ids.new()
         outbox.enqueue(connection, messages.compose(rule, _alerts(connection, unsent), message), now_us)
-        sent = [{"id": each["id"], "sent_us": now_us, "message": message} for each in unsent]
-        _update(connection, sent, "sent_us", "message")
+        for each in unsent:
+            update_row(connection, alerts, each["tenant_id"], each["id"], sent_us=now_us, message=message)
     if changes.consumed:
         mine = (alert_queue.c.tenant_id == bindparam("tenant"), alert_queue.c.action_id == bindparam("action"),
                 alert_queue.c.kind == bindparam("of_kind"))  # fmt: skip
         keys = [{"tenant": tenant, "action": action, "of_kind": kind} for tenant, action, kind in changes.consumed]
         connection.execute(delete(alert_queue).where(*mine), keys)
     return _alerts(connection, changes.raised)
-
-
-def _update(connection: Connection, rows: list[dict[str, Any]], *columns: str) -> None:
-    """Update these columns of alerts, found by their keys."""
-    if rows:
-        statement = (
-            update(alerts).where(_c.id == bindparam("k_id")).values({name: bindparam(f"v_{name}") for name in columns})
-        )
-        connection.execute(
-            statement, [{"k_id": row["id"]} | {f"v_{name}": row[name] for name in columns} for row in rows]
-        )
 
 
 def purge(connection: Connection, now_us: int) -> None:

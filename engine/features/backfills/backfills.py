@@ -56,37 +56,23 @@ class BackfillPreview:
 
 
 @dataclass(frozen=True, slots=True)
-class _Plan:
+class BackfillPlan:
+    """A schedule with the slots of a range that a backfill runs."""
+
     schedule_id: str
     clock: AnyRow
     revision: Revision
     run: list[datetime]
     left_alone: int
 
-
-def preview(
-    context: StoreContext,
-    connection: Connection,
-    tenant_id: str,
-    schedule: str,
-    start_us: int,
-    end_us: int,
-    now_us: int,
-) -> BackfillPreview:
-    """Return a preview of :func:`backfill`, with its errors."""
-    plan = _plan(context, connection, tenant_id, schedule, (start_us, end_us), now_us, lock=False)
-    first, last = (plan.run[0], plan.run[-1]) if plan.run else (None, None)
-    return BackfillPreview(plan.schedule_id, len(plan.run), first, last, plan.left_alone)
+    def preview(self) -> BackfillPreview:
+        """Return the preview of a backfill."""
+        first, last = (self.run[0], self.run[-1]) if self.run else (None, None)
+        return BackfillPreview(self.schedule_id, len(self.run), first, last, self.left_alone)
 
 
 def backfill(
-    context: StoreContext,
-    connection: Connection,
-    tenant_id: str,
-    schedule: str,
-    start_us: int,
-    end_us: int,
-    now_us: int,
+    context: StoreContext, connection: Connection, tenant_id: str, schedule: str, between: tuple[int, int], now_us: int
 ) -> Backfill:
     """Create actions for the slots in [start, end) that did not run: skipped, in a gap, expired, cancelled, or before its creation.
 
@@ -96,23 +82,23 @@ def backfill(
     Raises:
         InputError: backfill_range, backfill_forgotten, backfill_too_large, backfill_every_node.
     """
-    _tenant, plan = read_together(
+    _tenant, found = read_together(
         partial(tenants.require_active, connection, tenant_id),
-        partial(_plan, context, connection, tenant_id, schedule, (start_us, end_us), now_us, lock=True),
+        partial(plan, context, connection, tenant_id, schedule, between, now_us, lock=True),
         connection=connection,
     )
-    clock, revision = plan.clock, plan.revision
+    clock, revision = found.clock, found.revision
     serially = revision.policies.overlap is not Overlap.ALLOW
     (script_id, version, steps), busy = read_together(
         partial(newest_versions, connection, tenant_id, clock.script_id, revision.steps),
-        partial(schedule_concurrency.has_unfinished, connection, plan.schedule_id),
+        partial(schedule_concurrency.has_unfinished, connection, found.schedule_id),
         connection=connection,
     )
     held = serially and busy
     rows = []
-    for number, slot in enumerate(plan.run):
+    for number, slot in enumerate(found.run):
         rows.append({
-            "tenant_id": tenant_id, "id": context.ids.new(), "schedule_id": plan.schedule_id, "revision": clock.revision,
+            "tenant_id": tenant_id, "id": context.ids.new(), "schedule_id": found.schedule_id, "revision": clock.revision,
             "origin": "backfill", "slot": to_us(slot), "due_at": now_us, "state": "ready", "priority": int(Priority.LOW),
             "held": int(held or (serially and number > 0)), "script_id": script_id, "script_version": version, "steps": steps,
             "requires": revision.requires,
@@ -121,20 +107,14 @@ def backfill(
         insert_many(connection, tables.actions, rows)
         ready_queue.add_queues(connection, [(tenant_id, revision.requires)])
         ready_queue.refresh(connection, [tenant_id])
-    return Backfill(plan.schedule_id, tuple(str(row["id"]) for row in rows), plan.left_alone)
+    return Backfill(found.schedule_id, tuple(str(row["id"]) for row in rows), found.left_alone)
 
 
-def _plan(
-    context: StoreContext,
-    connection: Connection,
-    tenant_id: str,
-    schedule: str,
-    between: tuple[int, int],
-    now_us: int,
-    *,
-    lock: bool,
-) -> _Plan:
-    """Return the slots of a range that a backfill would run."""
+def plan(
+    context: StoreContext, connection: Connection, tenant_id: str, schedule: str, between: tuple[int, int], now_us: int,
+    *, lock: bool = False,
+) -> BackfillPlan:  # fmt: skip
+    """Return the slots of a range that a backfill would run; its errors are those of :func:`backfill`."""
     start_us, end_us = between
     found = schedules.get(connection, tenant_id, schedule)
     if not start_us < end_us <= now_us:
@@ -159,7 +139,7 @@ def _plan(
         raise InputError("backfill_every_node", schedule=found.name)
     slots, coming = _slots(revision, start_us, end_us, clock.accounted_us)
     run, left = slots_to_backfill(slots, states, backfilled)
-    return _Plan(found.id, clock, revision, run, left + coming)
+    return BackfillPlan(found.id, clock, revision, run, left + coming)
 
 
 def _slots(revision: Revision, start_us: int, end_us: int, accounted_us: int) -> tuple[list[datetime], int]:

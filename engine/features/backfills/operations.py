@@ -27,9 +27,9 @@ class ActionVerbs(Noun[M]):
         Raises:
             InputError: backfill_range, backfill_forgotten, backfill_too_large.
         """
-        begin, until = to_us(instant(start)), to_us(instant(end))
+        between = to_us(instant(start)), to_us(instant(end))
         with self._changing(ActionVerbs.backfill, tenant_id, schedule) as change:
-            made = backfills.backfill(self.context, change.connection, tenant_id, schedule, begin, until, self._now_us)
+            made = backfills.backfill(self.context, change.connection, tenant_id, schedule, between, self._now_us)
             log = {"schedule_id": made.schedule_id, "start": start, "end": end, "actions": len(made.actions)}
             return change.made(made, after=log)
 
@@ -40,6 +40,6 @@ class ActionVerbs(Noun[M]):
         Raises:
             InputError: backfill_range, backfill_forgotten, backfill_too_large, backfill_every_node.
         """
-        begin, until = to_us(instant(start)), to_us(instant(end))
+        between = to_us(instant(start)), to_us(instant(end))
         with self.context.database.read() as connection:
-            return backfills.preview(self.context, connection, tenant_id, schedule, begin, until, self._now_us)
+            return backfills.plan(self.context, connection, tenant_id, schedule, between, self._now_us).preview()

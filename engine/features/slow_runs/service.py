@@ -1,7 +1,7 @@
 """Reports runs that take unusually long, and schedules whose runs have become slower."""
 
 import logging
-from collections import OrderedDict, deque
+from collections import deque
 from functools import partial
 from typing import ClassVar
 
@@ -21,7 +21,7 @@ from lodger.sandbox.outcome import Outcome
 _log = logging.getLogger("lodger.node")
 
 ROUND_S = 1.0
-#: Paces kept, and for how long, seconds.
+#: Ended runs that wait for their review, and seconds for which paces are known.
 KEPT = 10_000
 FRESH_S = 60.0
 _UNKNOWN = pace([])
@@ -38,8 +38,10 @@ class SlowRuns(Service):
         self._meters = process_metrics
         context.bus.subscribe(BatchCommitted, self._committed)
         self._ended: deque[tuple[Claim, float]] = deque(maxlen=KEPT)
-        self._paces: OrderedDict[Track, tuple[float, Pace]] = OrderedDict()
-        self._reviewed: OrderedDict[Track, float] = OrderedDict()
+        #: Known paces and reviewed tracks, until FRESH_S after the first of them.
+        self._paces: dict[Track, Pace] = {}
+        self._reviewed: set[Track] = set()
+        self._fresh_s = float("-inf")
         self._reported: set[tuple[str, int]] = set()
 
     def _committed(self, event: BatchCommitted) -> None:
@@ -54,6 +56,11 @@ class SlowRuns(Service):
 
     async def round(self) -> float:
         """Compare running and ended runs with the usual pace of their schedules."""
+        now_s = self.clock.elapsed_s()
+        if now_s >= self._fresh_s:
+            self._fresh_s = now_s + FRESH_S
+            self._paces.clear()
+            self._reviewed.clear()
         await self._look_at_runs(self.clock.now_us())
         return ROUND_S
 
@@ -83,13 +90,10 @@ class SlowRuns(Service):
 
     async def _review(self, ended: list[Claim], now_us: int) -> None:
         """Report the schedules of these runs that have slowed down; each step is reviewed once in FRESH_S at most."""
-        now_s = self.clock.elapsed_s()
-        due = [each for each in ended if self._reviewed.get(_track(each), -FRESH_S) <= now_s - FRESH_S]
+        due = [each for each in ended if _track(each) not in self._reviewed]
         if not due:
             return
-        self._reviewed |= {_track(each): now_s for each in due}
-        while len(self._reviewed) > KEPT:
-            self._reviewed.popitem(last=False)
+        self._reviewed |= {_track(each) for each in due}
         changed = await self.context.db.read(partial(baselines.review_runs, claims=due))
         if not changed:
             return
@@ -109,15 +113,11 @@ class SlowRuns(Service):
             )  # fmt: skip
 
     async def _known(self, tracks: set[Track]) -> dict[Track, Pace]:
-        """Return the usual pace of tracks, read again when it is old."""
-        now_s = self.clock.elapsed_s()
-        stale = {track for track in tracks if track not in self._paces or self._paces[track][0] < now_s - FRESH_S}
-        if stale:
-            found = await self.context.db.read(partial(monitoring.paces, tracks=stale))
-            self._paces |= {track: (now_s, each) for track, each in found.items()}
-        while len(self._paces) > KEPT:
-            self._paces.popitem(last=False)
-        return {track: self._paces[track][1] for track in tracks if track in self._paces}
+        """Return the usual pace of tracks, read if it is not known."""
+        unknown = tracks - self._paces.keys()
+        if unknown:
+            self._paces |= await self.context.db.read(partial(monitoring.paces, tracks=unknown))
+        return {track: self._paces[track] for track in tracks if track in self._paces}
 
     def _report(self, kind: EventKind, action: tuple[str, str | None, str | None], **details: object) -> None:
         """Publish an event for people about an action (tenant, schedule, action)."""
