@@ -4,7 +4,7 @@ import json
 import re
 import secrets
 import zlib
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from typing import Any
 
 from sqlalchemy import Table
@@ -36,13 +36,10 @@ class Renaming:
         # Of an id only random digits change: ids stay in the order of time, and each of them gets another.
         self._mask = secrets.randbits(48) | 1
 
-    def learn(self, table: Table, rows: Iterable[Row]) -> None:
-        """Replace the ids of a table's rows; those of the platform's scripts stay."""
-        if table not in _NAMED:
-            return
-        for row in rows:
-            if row.get("kind") != "bound" and _ID.fullmatch(row["id"]):
-                self._ids[row["id"]] = f"{row['id'][:24]}{int(row['id'][24:], 16) ^ self._mask:012x}"
+    def learn(self, table: Table, row: Row) -> None:
+        """Replace the id of a row, if its table's rows have ids; those of the platform's scripts stay."""
+        if table in _NAMED and row.get("kind") != "bound" and _ID.fullmatch(row["id"]):
+            self._ids[row["id"]] = f"{row['id'][:24]}{int(row['id'][24:], 16) ^ self._mask:012x}"
 
     def row(self, table: Table, row: Row) -> Row:
         """Return a row of the tenant under its new id.

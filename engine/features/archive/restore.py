@@ -12,6 +12,7 @@ import json
 import zlib
 from collections.abc import Callable, Iterator
 from functools import partial
+from itertools import groupby
 from typing import Any
 
 from sqlalchemy import Connection, Select, Table, select
@@ -84,10 +85,8 @@ def bring_in(
     if of not in (None, tenant_id) and vault is not None:
         renaming, again = Renaming(vault, str(of), tenant_id), _Lines(archive)
         _head(again, str(of), current(connection))
-        for table, rows in _by_table(again):
-            renaming.learn(table, rows)
-            for _rest in rows:
-                pass
+        for table, row in _rows(again):
+            renaming.learn(table, row)
     try:
         with savepoint(connection):
             return TenantImport(context, connection, tenant_id, renaming).run(head, lines, now_us)
@@ -163,8 +162,8 @@ class TenantImport:
         """
         self._tenant_row(head, now_us)
         progress = ProgressCounter()
-        for table, rows in _by_table(lines):
-            for number, some in enumerate(in_chunks(self._read(table, row) for row in rows)):
+        for table, rows in groupby(_rows(lines), lambda each: each[0]):
+            for number, some in enumerate(in_chunks(self._read(table, row) for _table, row in rows)):
                 if number:
                     prepared.flush(self._connection)  # an archive may be larger than memory
                 insert_many(self._connection, table, some)
@@ -349,26 +348,22 @@ class TenantImport:
             raise bad("a schedule refers to a revision that it does not have")
 
 
-def _by_table(lines: _Lines) -> Iterator[tuple[Table, Iterator[dict[str, Any]]]]:
-    """Yield the tables of an archive in order, each with the iterator of its rows."""
-    line = lines.next()
-    for table in tables().values():
+def _rows(lines: _Lines) -> Iterator[tuple[Table, validation.Row]]:
+    """Yield the rows of an archive, each with its table; the tables are in order."""
+    table, others = None, iter(tables().values())
+    while (line := lines.next()) is not None:
+        if isinstance(line, list) and table is not None:
+            yield table, validation.read(table, line)
+            continue
+        table = next(others, None)
+        if table is None:
+            raise bad("it has data after its end")
         if not isinstance(line, dict) or line.get("table") != table.name:
             raise bad(f"table {table.name} is missing")
         if line.get("columns") != [column.name for column in table.c]:
             raise bad(f"table {table.name} has different columns")
-        rows: list[Any] = []
-
-        def read_rows(table: Table = table, ends: list[Any] = rows) -> Iterator[dict[str, Any]]:
-            """Yield the rows of a table; the line that ends them is added to ``ends``."""
-            while isinstance(line := lines.next(), list):
-                yield validation.read(table, line)
-            ends.append(line)
-
-        yield table, read_rows()
-        line = rows[0]
-    if line is not None:
-        raise bad("it has data after its end")
+    if (table := next(others, None)) is not None:
+        raise bad(f"table {table.name} is missing")
 
 
 #: Types of long values.
