@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass, field
 from datetime import datetime
 from typing import Any, ClassVar, Literal
@@ -133,50 +133,48 @@ class Opened:
     settings: str
 
 
-def _check(
+def _check(name: str, **settings: Any) -> None:
+    """Raise InputError (connection_invalid, host_invalid) unless name and settings of a connection are valid."""
+    for field_name, reason in _problems(name, **settings):
+        raise InputError("connection_invalid", field=field_name, reason=reason)
+
+
+def _problems(
     name: str, *, token_url: str, client_id: str, hosts: Iterable[str], scopes: Iterable[str], authorize_url: str | None,
     redirect_uri: str | None, auth: str,
-) -> None:  # fmt: skip
-    """Raise InputError (connection_invalid, host_invalid) unless the settings of a connection are valid."""
+) -> Iterator[tuple[str, str]]:  # fmt: skip
+    """Yield the settings of a connection that are invalid, each with the reason."""
     if not _NAME.fullmatch(name):
-        raise InputError("connection_invalid", field="name", reason="1 to 63 ASCII letters, digits and _")
+        yield "name", "1 to 63 ASCII letters, digits and _"
     for label, url in (("token_url", token_url), ("authorize_url", authorize_url), ("redirect_uri", redirect_uri)):
         if url is None:
             continue
         if "#" in url:
-            raise InputError("connection_invalid", field=label, reason="it has a fragment")
+            yield label, "it has a fragment"
         try:
             origin = target.read(url).origin
+            if label != "redirect_uri" and _in_the_clear(origin):
+                yield label, "http is for this machine alone; use https"
         except Refused as refused:
-            raise InputError("connection_invalid", field=label, reason=refused.reason) from None
-        if label != "redirect_uri" and _in_the_clear(origin):
-            raise InputError("connection_invalid", field=label, reason="http is for this machine alone; use https")
+            yield label, refused.reason
     if (authorize_url is None) != (redirect_uri is None):
-        raise InputError(
-            "connection_invalid", field="redirect_uri", reason="a consent needs authorize_url and redirect_uri"
-        )
+        yield "redirect_uri", "a consent needs authorize_url and redirect_uri"
     if redirect_uri is not None and ("?" in redirect_uri or not redirect_uri.endswith(CALLBACK)):
-        raise InputError(
-            "connection_invalid", field="redirect_uri", reason=f"it is this server's address with {CALLBACK}"
-        )
+        yield "redirect_uri", f"it is this server's address with {CALLBACK}"
     if auth not in AUTH:
-        raise InputError("connection_invalid", field="auth", reason=f"one of {', '.join(AUTH)}")
+        yield "auth", f"one of {', '.join(AUTH)}"
     if not _TEXT.fullmatch(client_id) or not all(_TEXT.fullmatch(each) for each in scopes):
-        raise InputError("connection_invalid", field="client_id or scopes", reason="printable ASCII without spaces")
+        yield "client_id or scopes", "printable ASCII without spaces"
     if len(" ".join(scopes)) > MAX_SCOPES:
-        raise InputError("connection_invalid", field="scopes", reason=f"up to {MAX_SCOPES} characters together")
+        yield "scopes", f"up to {MAX_SCOPES} characters together"
     origins = [parse_origin(each) for each in hosts]
     if not 1 <= len(origins) <= MAX_HOSTS:
-        raise InputError("connection_invalid", field="hosts", reason=f"1 to {MAX_HOSTS} hosts")
+        yield "hosts", f"1 to {MAX_HOSTS} hosts"
     for each in origins:
         if each.host == "*" or (each.host.startswith("*.") and "." not in each.host[2:]):
-            raise InputError(
-                "connection_invalid", field="hosts", reason=f"{each} would give the token to any host; name the hosts"
-            )
+            yield "hosts", f"{each} would give the token to any host; name the hosts"
         if _in_the_clear(each):
-            raise InputError(
-                "connection_invalid", field="hosts", reason=f"{each} would get the token in the clear; use https"
-            )
+            yield "hosts", f"{each} would get the token in the clear; use https"
 
 
 def _in_the_clear(origin: Origin) -> bool:
