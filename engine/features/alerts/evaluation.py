@@ -31,6 +31,8 @@ from lodger.engine.store.schema.scheduling import schedules
 #: How long alerts that are over are kept, microseconds.
 KEPT_US = 30 * 86_400_000_000
 _c = alerts.c
+#: Columns of an alert that change after it was raised.
+_CHANGING = ("occurrences", "last_us", "closed_us", "sent_us", "message")
 
 
 #: The event of a slow-down.
@@ -45,12 +47,11 @@ class Changes:
 
     consumed: list[QueueKey] = field(default_factory=list)
     raised: list[dict[str, Any]] = field(default_factory=list)
-    again: dict[str, dict[str, Any]] = field(default_factory=dict)
-    closed: list[dict[str, Any]] = field(default_factory=list)
+    changed: dict[str, dict[str, Any]] = field(default_factory=dict)
     to_send: list[tuple[AlertRule, list[dict[str, Any]]]] = field(default_factory=list)
 
     def __bool__(self) -> bool:
-        return bool(self.consumed or self.raised or self.closed or self.to_send)
+        return bool(self.consumed or self.raised or self.changed or self.to_send)
 
 
 def find(context: StoreContext, connection: Connection, now_us: int) -> Changes:
@@ -87,7 +88,7 @@ def _raise(
         if found.edge:
             already["occurrences"] += 1
             already["last_us"] = max(already["last_us"], found.at_us)
-            changes.again[already["id"]] = already
+            changes.changed[already["id"]] = already
         return
     row = {
         "tenant_id": rule.tenant_id, "id": context.ids.new(), "rule": rule.name, "kind": str(found.kind),
@@ -113,7 +114,7 @@ def _close_deleted(
     for key, row in list(open_alerts.items()):
         if row["schedule_id"] in gone:
             row["closed_us"] = now_us
-            changes.closed.append(row)
+            changes.changed[row["id"]] = row
             del open_alerts[key]
 
 
@@ -139,7 +140,7 @@ def _close(
         if end_us is None:
             continue
         row["closed_us"] = end_us
-        changes.closed.append(row)
+        changes.changed[row["id"]] = row
         del open_alerts[key]
         if row["schedule_id"] is not None:
             over.setdefault(row["schedule_id"], (end_us, []))[1].append(row)
@@ -159,27 +160,17 @@ def apply(context: StoreContext, connection: Connection, now_us: int) -> list[Al
     """Evaluate every rule, store the changes of alerts, and return the raised ones."""
     rules.lock_all(connection)
     changes = find(context, connection, now_us)
-    if changes.raised:
-        connection.execute(insert(alerts), changes.raised)
-    new = {each["id"] for each in changes.raised}
-    for each in changes.again.values():
-        if each["id"] not in new:
-            update_row(
-                connection,
-                alerts,
-                each["tenant_id"],
-                each["id"],
-                occurrences=each["occurrences"],
-                last_us=each["last_us"],
-            )
-    for each in changes.closed:
-        if each["id"] not in new:
-            update_row(connection, alerts, each["tenant_id"], each["id"], closed_us=each["closed_us"])
     for rule, unsent in changes.to_send:
         message = context.ids.new()
         outbox.enqueue(connection, messages.compose(rule, _alerts(connection, unsent), message), now_us)
         for each in unsent:
-            update_row(connection, alerts, each["tenant_id"], each["id"], sent_us=now_us, message=message)
+            each |= {"sent_us": now_us, "message": message}
+            changes.changed[each["id"]] = each
+    if changes.raised:
+        connection.execute(insert(alerts), changes.raised)
+    for identity in changes.changed.keys() - {each["id"] for each in changes.raised}:
+        row = changes.changed[identity]
+        update_row(connection, alerts, row["tenant_id"], identity, **{name: row[name] for name in _CHANGING})
     if changes.consumed:
         mine = (alert_queue.c.tenant_id == bindparam("tenant"), alert_queue.c.action_id == bindparam("action"),
                 alert_queue.c.kind == bindparam("of_kind"))  # fmt: skip
