@@ -10,7 +10,7 @@ from typing import Any
 
 from lodger.engine.core.access.labels import parse_labels
 from lodger.engine.core.errors import InputError
-from lodger.engine.policy.defaults import number, whole, word
+from lodger.engine.policy.defaults import BY_NAME, number, whole, word
 
 _PARTS = 1 << 32
 
@@ -33,12 +33,6 @@ def delay(seed: str, jitter: timedelta, slot: datetime, following: datetime | No
     """
     room = jitter if following is None else min(jitter, following - slot)
     return timedelta(microseconds=hash_fraction(seed) * (room // timedelta(microseconds=1)) // _PARTS)
-
-
-#: Longest jitter and longest wait before an action expires, seconds.
-MAX_JITTER_S = 86_400.0
-MAX_EXPIRY_S = 366 * 86_400.0
-MAX_PAUSE_AFTER = 10_000
 
 
 class Priority(IntEnum):
@@ -107,11 +101,8 @@ class Conduct:
     placement: Placement = Placement.ANY
 
     def __post_init__(self) -> None:
-        _within("jitter_s", self.jitter_s, MAX_JITTER_S)
-        _within("expires_s", self.expires_s, MAX_EXPIRY_S)
-        _within("pause_after", self.pause_after, MAX_PAUSE_AFTER)
-        if self.pause_after != int(self.pause_after):
-            raise _refused("pause_after", self.pause_after, "a whole number")
+        for name in ("jitter_s", "expires_s", "pause_after"):
+            BY_NAME[name].require("policy_invalid", getattr(self, name))
         parse_priority(self.priority)
         object.__setattr__(self, "labels", parse_labels(self.labels))
         object.__setattr__(self, "placement", parse_placement(self.placement))
@@ -154,14 +145,3 @@ def parse_conduct(wish: "Conduct | Mapping[str, Any] | None") -> Conduct:
     if unknown:
         raise InputError("policy_unknown", names=names, name=unknown[0])
     return Conduct(**wish)
-
-
-def _within(name: str, value: object, maximum: float) -> None:
-    """Raise InputError unless a policy's value is a number from 0 to a maximum."""
-    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= maximum:
-        raise _refused(name, value, f"a number from 0 to {maximum:g}")
-
-
-def _refused(name: str, value: object, rule: str) -> InputError:
-    """Return the error of a policy with an invalid value, which states the rule."""
-    return InputError("policy_invalid", name=name, value=value, rule=rule)

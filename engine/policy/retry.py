@@ -7,21 +7,13 @@ from typing import Any
 
 from lodger.engine.core.errors import InputError
 from lodger.engine.policy.conduct import hash_fraction
-from lodger.engine.policy.defaults import number, whole
+from lodger.engine.policy.defaults import BY_NAME, number, whole
 from lodger.sandbox.outcome import Blame, Outcome
 
 #: The same source fails the same way: a second try only costs the tenant time.
 HOPELESS = frozenset({Outcome.COMPILE_ERROR, Outcome.SOURCE_TOO_LARGE, Outcome.BAD_REQUEST})
-MAX_ATTEMPTS = 100
-#: Longest wait between two tries, seconds: 30 days.
-MAX_BACKOFF_S = 2_592_000
-#: Smallest and largest value of each key.
-RANGES = {
-    "attempts": (1, MAX_ATTEMPTS), "engine_attempts": (1, MAX_ATTEMPTS), "conflict_attempts": (0, MAX_ATTEMPTS),
-    "backoff_s": (0, MAX_BACKOFF_S), "backoff_factor": (1, MAX_BACKOFF_S), "backoff_max_s": (0, MAX_BACKOFF_S),
-}  # fmt: skip
-#: Keys whose value may be a fraction.
-FRACTIONS = frozenset({"backoff_s", "backoff_factor", "backoff_max_s"})
+#: Keys whose values are numbers.
+NUMBERS = ("attempts", "engine_attempts", "conflict_attempts", "backoff_s", "backoff_factor", "backoff_max_s")
 #: Names that other schedulers use for our keys.
 SYNONYMS = {
     "tries": "attempts", "max_attempts": "attempts", "max_tries": "attempts", "retries": "attempts", "limit": "attempts",
@@ -55,11 +47,8 @@ class Retry:
     outcomes: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        for name, (low, high) in RANGES.items():
-            value = getattr(self, name)
-            is_whole = isinstance(value, int) and not isinstance(value, bool)
-            if not (is_whole or (name in FRACTIONS and isinstance(value, float))) or not low <= value <= high:
-                raise _refused(name, value, _range(name))
+        for name in NUMBERS:
+            BY_NAME[name].require("retry_invalid", getattr(self, name))
         for outcome in self.outcomes:
             if outcome not in set(Outcome):
                 near = next(iter(difflib.get_close_matches(str(outcome), list(Outcome), 1)), None)
@@ -89,12 +78,12 @@ def parse_retry(wish: "Retry | Mapping[str, Any] | int | None") -> Retry:
             raise InputError(
                 "retry_invalid.key",
                 key=key,
-                keys=(f"{name} ({_range(name)})" if name in RANGES else name for name in names),
+                keys=(f"{name} ({BY_NAME[name].range})" if name in NUMBERS else name for name in names),
                 near=near,
             )
     outcomes = wish.get("outcomes", ())
     if isinstance(outcomes, str) or not isinstance(outcomes, Sequence):
-        raise _refused("outcomes", outcomes, "a list of names of outcomes")
+        raise InputError("retry_invalid", name="outcomes", value=outcomes, rule="a list of names of outcomes")
     return Retry(**{**wish, "outcomes": tuple(outcomes)})
 
 
@@ -132,14 +121,3 @@ def _wait(retry: Retry, failures: int) -> float:
         return 0.0
     exponent = min(failures - 1, 64)
     return min(retry.backoff_max_s, retry.backoff_s * min(retry.backoff_factor**exponent, 1e9))
-
-
-def _range(name: str) -> str:
-    """Return the allowed range of a retry option in words."""
-    low, high = RANGES[name]
-    return f"{'a number' if name in FRACTIONS else 'a whole number'} from {low} to {high}"
-
-
-def _refused(name: str, value: object, rule: str) -> InputError:
-    """Return the error of a retry option with an invalid value, which states the rule."""
-    return InputError("retry_invalid", name=name, value=value, rule=rule)
