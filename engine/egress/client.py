@@ -15,7 +15,7 @@ from lodger.engine.egress import target as targets
 from lodger.engine.egress.address import AddressPolicy
 from lodger.engine.egress.decoding import ACCEPTED, Body
 from lodger.engine.egress.headers import Headers
-from lodger.engine.egress.network import GuardedNetwork, Names
+from lodger.engine.egress.network import GuardedNetwork, Lookup
 from lodger.engine.egress.request import MAX_HEADERS, MAX_HOPS, Redirect, Request
 from lodger.engine.egress.request_errors import Cut, Refused, TooLarge, TooLate
 from lodger.engine.egress.target import Target
@@ -36,7 +36,7 @@ class Rules:
     """
 
     addresses: AddressPolicy
-    names: Names
+    look_up: Lookup
     ports: frozenset[int]
     tls: ssl.SSLContext
     payer_pace: TokenBuckets
@@ -116,7 +116,7 @@ async def _hop(rules: Rules, request: Request, asked: _Asked) -> tuple[int, str,
     sent.append(("connection", "close"))
     request.moved.sent += len(asked.method) + len(target.path) + len(content) + 14
     request.moved.sent += sum(len(name) + len(value) + 4 for name, value in sent)
-    network = GuardedNetwork(target, None if request.trusted else rules.addresses, rules.names)
+    network = GuardedNetwork(target, None if request.trusted else rules.addresses, rules.look_up)
     connection = httpcore2.AsyncHTTPConnection(_origin(target), rules.tls, network_backend=network)
     made = httpcore2.Request(
         asked.method,

@@ -5,8 +5,8 @@ The client sees names (for Host and SNI); only this module sees addresses, and n
 
 import socket
 import ssl
-from collections.abc import Iterable
-from typing import Any, Protocol
+from collections.abc import Awaitable, Callable, Iterable
+from typing import Any
 
 from httpcore2 import AnyIOBackend, AsyncNetworkBackend, AsyncNetworkStream, ConnectError, ConnectTimeout
 
@@ -18,13 +18,8 @@ from lodger.engine.egress.target import Target
 CONNECT_S = 3.0
 
 
-class Names(Protocol):
-    """Resolves names (:class:`lodger.engine.egress.way_out.Resolver`)."""
-
-    async def addresses(self, host: str) -> list[Address]:
-        """Return all addresses of a name; raises Refused."""
-
-
+#: Returns all addresses of a name; raises Refused.
+Lookup = Callable[[str], Awaitable[list[Address]]]
 #: Bytes that may come before an answer's body: its head, what informs of it (100 Continue, 103 Early Hints), and one piece more.
 MAX_BEFORE = 256 * 1024
 
@@ -87,10 +82,10 @@ class GuardedNetwork(AsyncNetworkBackend):
         connected: whether a connection was made.
     """
 
-    def __init__(self, target: Target, addresses: AddressPolicy | None, names: Names) -> None:
+    def __init__(self, target: Target, addresses: AddressPolicy | None, look_up: Lookup) -> None:
         self._target = target
         self._addresses = addresses
-        self._names = names
+        self._look_up = look_up
         self._beneath = AnyIOBackend()
         self._streams: list[Measured] = []
         self.connected = False
@@ -119,27 +114,22 @@ class GuardedNetwork(AsyncNetworkBackend):
             Refused: one of the addresses is not allowed.
             ConnectError: none accepts a connection.
         """
-        if self._addresses is None:
-            origin = self._target.origin
-            trusted = Measured(await self._beneath.connect_tcp(origin.host, origin.port, timeout=CONNECT_S), MAX_BEFORE)
-            self.connected = True
-            self._streams.append(trusted)
-            return trusted
-        addresses = await self._judged(self._addresses)
-        for number, address in enumerate(addresses, 1):
+        origin, policy = self._target.origin, self._addresses
+        hosts = [origin.host] if policy is None else [str(each) for each in await self._judged(policy)]
+        for number, address in enumerate(hosts, 1):
             try:
                 stream = await self._beneath.connect_tcp(
-                    str(address), self._target.origin.port, timeout=CONNECT_S, socket_options=socket_options
+                    address, origin.port, timeout=CONNECT_S, socket_options=socket_options
                 )
             except (ConnectError, ConnectTimeout):
-                if number == len(addresses):
+                if number == len(hosts):
                     raise
                 continue
             self.connected = True
             stream = Measured(stream, MAX_BEFORE)
             self._streams.append(stream)
             reached = stream.get_extra_info("server_addr")
-            if reached is None or reached[0].partition("%")[0] != str(address):
+            if policy is not None and (reached is None or reached[0].partition("%")[0] != address):
                 raise Refused(f"the connection reached {reached} instead of {address}")
             return stream
         raise Refused("the host has no address")
@@ -156,7 +146,7 @@ class GuardedNetwork(AsyncNetworkBackend):
     async def _judged(self, policy: AddressPolicy) -> list[Address]:
         """Return the target's addresses if all of them are allowed; raises Refused if one is not."""
         target = self._target
-        found = [target.address] if target.address is not None else await self._names.addresses(target.origin.host)
+        found = [target.address] if target.address is not None else await self._look_up(target.origin.host)
         made = [plain(address) for address in found]
         for address in made:
             why = policy.closed(address)

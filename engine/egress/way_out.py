@@ -145,7 +145,7 @@ class WayOut:
         per_s, host_per_s = self._settings.egress_per_s, self._settings.egress_host_per_s
         return Rules(
             addresses=self._addresses,
-            names=Resolver(tuple(self._settings.egress_dns.split())),
+            look_up=Resolver(tuple(self._settings.egress_dns.split())).addresses,
             ports=self._ports,
             tls=_tls_context(self._settings.egress_ca),
             payer_pace=TokenBuckets(per_s, max(1, int(2 * per_s)), time.monotonic),

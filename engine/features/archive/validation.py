@@ -32,8 +32,6 @@ from lodger.sandbox.outcome import Outcome
 from lodger.sandbox.prescan import require
 
 Row = dict[str, Any]
-#: Bytes of a response that are decompressed at once.
-_CHUNK = 1024 * 1024
 #: Maximum number of values and nesting of a line: a row is a list of values.
 LINE_VALUES, LINE_DEPTH = 300, 3
 #: Maximum number of values and nesting of the JSON in a column: more than the limits of a script allow.
@@ -62,12 +60,7 @@ def bad(why: str) -> InputError:
 
 def parsed(line: bytes) -> Any:
     """Parse a line; its nesting is bounded, so that its length bounds the memory it takes."""
-    try:
-        if len(line) > _SHORT:
-            require(line, max_depth=LINE_DEPTH, max_values=LINE_VALUES)
-        return _JSON.decode(line.decode())
-    except (ValueError, RecursionError):
-        raise bad("a line is not JSON, or is too large") from None
+    return _decoded(line, LINE_DEPTH, LINE_VALUES, "a line")
 
 
 def read(table: Table, cells: list[Any]) -> Row:
@@ -100,12 +93,17 @@ def parse_cell(table: Table, name: str, text: str) -> Any:
     Raises:
         InputError: archive_invalid.
     """
+    return _decoded(text.encode("utf-8", "surrogatepass"), CELL_DEPTH, CELL_VALUES, f"{table.name}.{name}")
+
+
+def _decoded(text: bytes, max_depth: int, max_values: int, place: str) -> Any:
+    """Return a JSON value of bounded nesting and size."""
     try:
-        if len(text) > _SHORT or text.count("[") + text.count("{") > CELL_DEPTH:
-            require(text.encode(), max_depth=CELL_DEPTH, max_values=CELL_VALUES)
-        return _JSON.decode(text)
+        if len(text) > _SHORT or text.count(b"[") + text.count(b"{") > CELL_DEPTH:
+            require(text, max_depth=max_depth, max_values=max_values)
+        return _JSON.decode(text.decode())
     except (ValueError, RecursionError):
-        raise bad(f"{table.name}.{name} is not JSON, or is too large") from None
+        raise bad(f"{place} is not JSON, or is too large") from None
 
 
 def _constant(name: str) -> NoReturn:
@@ -258,18 +256,14 @@ def _check_index(row: Row, _cells: Row) -> None:
 
 
 def check_response_size(body: bytes, maximum: int) -> None:
-    """Check that a stored response has at most so many bytes, with a chunk of it in memory.
+    """Check that a stored response has at most so many bytes.
 
     Raises:
         InputError: archive_invalid.
     """
-    opened, size = zlib.decompressobj(), 0
+    opened = zlib.decompressobj()
     try:
-        while not opened.eof and size <= maximum:
-            part = opened.decompress(body, _CHUNK)
-            size, body = size + len(part), opened.unconsumed_tail
-            if not part and not body:
-                break
+        size = len(opened.decompress(body, maximum + 1))
     except zlib.error as error:
         raise bad("the body of a stored response cannot be decompressed") from error
     if not opened.eof or opened.unused_data or size > maximum:
