@@ -3,7 +3,7 @@
 import sys
 import zlib
 from collections.abc import Iterator
-from typing import Any, Protocol
+from typing import Any
 
 import brotli
 
@@ -23,17 +23,6 @@ ZSTD_WINDOW_LOG = 23
 _ENOUGH = 64 * 1024
 _STEP = 64 * 1024
 _ERRORS = (zlib.error, brotli.error, zstd.ZstdError, EOFError)
-
-
-class Decoder(Protocol):
-    """Decodes one encoding."""
-
-    def chunks(self, data: bytes) -> Iterator[bytes]:
-        """Yield the decoded bytes of the next encoded ones, in pieces of bounded size."""
-
-    @property
-    def complete(self) -> bool:
-        """Whether the body may end here."""
 
 
 class Body:
@@ -90,8 +79,8 @@ class Body:
         return bytes(self._parts)
 
 
-class _Members:
-    """Decodes gzip and zstd: one member or frame after the other.
+class _Decoder:
+    """Decodes members or frames of one encoding, one after the other.
 
     Args:
         make: makes the decompressor of a member; its ``decompress`` takes bytes and a maximum size.
@@ -102,7 +91,7 @@ class _Members:
         self._one = make()
 
     def chunks(self, data: bytes) -> Iterator[bytes]:
-        """Yield the decoded pieces of a part of a body, which may have several members."""
+        """Yield the decoded bytes of the next encoded ones, in pieces of bounded size."""
         more = bool(data)
         while more:
             if self._one.eof:
@@ -110,42 +99,42 @@ class _Members:
             part = self._one.decompress(data, _STEP)
             yield part
             data = self._one.unused_data if self._one.eof else getattr(self._one, "unconsumed_tail", b"")
-            more = bool(data) or (not self._one.eof and len(part) == _STEP)
+            more = bool(data or (part and not self._one.eof))
 
     @property
     def complete(self) -> bool:
-        """Whether the last member has ended."""
+        """Whether the body may end here."""
         return bool(self._one.eof)
 
 
 class _Brotli:
+    """A decompressor of Brotli with the names of zlib's."""
+
+    unused_data = b""
+
     def __init__(self) -> None:
         self._one = brotli.Decompressor()
 
-    def chunks(self, data: bytes) -> Iterator[bytes]:
-        """Yield the decoded pieces of a part of a Brotli body."""
-        if data and self._one.is_finished():
-            raise EOFError
-        yield self._one.process(data, output_buffer_limit=_STEP)
-        while not self._one.can_accept_more_data() and not self._one.is_finished():
-            yield self._one.process(b"", output_buffer_limit=_STEP)
-
     @property
-    def complete(self) -> bool:
+    def eof(self) -> bool:
         """Whether the compressed data has ended."""
         return bool(self._one.is_finished())
 
+    def decompress(self, data: bytes, maximum: int) -> bytes:
+        """Return up to so many decoded bytes; further ones come with the next call."""
+        return bytes(self._one.process(data, output_buffer_limit=maximum))
 
-def _decoder(encoding: str) -> Decoder | None:
+
+def _decoder(encoding: str) -> _Decoder | None:
     """Return the decoder of a content encoding; None if the body is not encoded."""
     if encoding in ("", "identity"):
         return None
     if encoding in ("gzip", "x-gzip"):
-        return _Members(lambda: zlib.decompressobj(16 + zlib.MAX_WBITS))
+        return _Decoder(lambda: zlib.decompressobj(16 + zlib.MAX_WBITS))
     if encoding == "br":
-        return _Brotli()
+        return _Decoder(_Brotli)
     if encoding == "zstd":
         options = {int(zstd.DecompressionParameter.window_log_max): ZSTD_WINDOW_LOG}
-        return _Members(lambda: zstd.ZstdDecompressor(options=options))
+        return _Decoder(lambda: zstd.ZstdDecompressor(options=options))
     known = f"the answer has the content-encoding {encoding[:40]!r}; {ACCEPTED} are decoded"
     raise Cut(known, known)
