@@ -2,9 +2,10 @@
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
+from functools import lru_cache, reduce
+from operator import or_
 
 from lodger.engine.core.errors import InputError
 from lodger.engine.recurrence.calendar.zones import python_zone
@@ -43,28 +44,15 @@ def kind_of(state: str, reason: str | None) -> AlertKind | None:
 _DAYS = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
 _WINDOW = re.compile(r"(?:([a-z]{3}(?:-[a-z]{3})?(?:,[a-z]{3}(?:-[a-z]{3})?)*) )?(\d\d):(\d\d)-(\d\d):(\d\d)", re.ASCII)
 _DAY_MINUTES = 24 * 60
+_WEEK_MINUTES = 7 * _DAY_MINUTES
+_EVERY_MINUTE = (1 << _WEEK_MINUTES) - 1
 
 
-@dataclass(frozen=True, slots=True)
-class Window:
-    """A window of local time: the weekdays (0 is Monday) on which it begins, its first minute of the day, and the minute after its last.
+@lru_cache(1000)
+def parse_window(text: str) -> int:
+    """Return the minutes of the week in a window such as ``22:00-07:00`` or ``sat,sun 00:00-24:00``: one bit each, from Monday on.
 
-    One that ends before it begins ends on the next day.
-    """
-
-    days: frozenset[int]
-    start: int
-    end: int
-
-    def covers(self, weekday: int, minute: int) -> bool:
-        """Whether a minute of a weekday lies in the window."""
-        if self.start < self.end:
-            return weekday in self.days and self.start <= minute < self.end
-        return (weekday in self.days and minute >= self.start) or ((weekday - 1) % 7 in self.days and minute < self.end)
-
-
-def parse_window(text: str) -> Window:
-    """Parse a window such as ``22:00-07:00`` or ``sat,sun 00:00-24:00``.
+    A window that ends before it begins ends on the next day.
 
     Raises:
         InputError: quiet_hours_invalid.
@@ -75,7 +63,9 @@ def parse_window(text: str) -> Window:
         start, end = (int(found[n]) * 60 + int(found[n + 1]) for n in (2, 4))
         minutes = int(found[3]) < 60 and int(found[5]) < 60
         if days and minutes and start < _DAY_MINUTES and end <= _DAY_MINUTES and start != end:
-            return Window(days, start, end)
+            length = (end - start) % _DAY_MINUTES or _DAY_MINUTES
+            bits = sum(((1 << length) - 1) << (day * _DAY_MINUTES + start) for day in days)
+            return (bits | bits >> _WEEK_MINUTES) & _EVERY_MINUTE  # from Sunday into Monday
     raise InputError("quiet_hours_invalid", text=text)
 
 
@@ -85,13 +75,7 @@ def require_loud(windows: Iterable[str]) -> None:
     Raises:
         InputError: quiet_hours_invalid.
     """
-    quiet = 0  # one bit for each minute of the week; a window that begins on Sunday goes beyond it
-    for window in map(parse_window, windows):
-        length = (window.end - window.start) % _DAY_MINUTES or _DAY_MINUTES
-        for day in window.days:
-            quiet |= ((1 << length) - 1) << (day * _DAY_MINUTES + window.start)
-    week = (1 << 7 * _DAY_MINUTES) - 1
-    if (quiet | quiet >> 7 * _DAY_MINUTES) & week == week:
+    if reduce(or_, map(parse_window, windows), 0) == _EVERY_MINUTE:
         raise InputError("quiet_hours_invalid.endless")
 
 
@@ -110,4 +94,5 @@ def _days(text: str) -> frozenset[int]:
 def is_quiet(windows: Iterable[str], zone: str, now: datetime) -> bool:
     """Whether an aware instant lies in one of these windows of a zone's local time."""
     local = now.astimezone(python_zone(zone))
-    return any(parse_window(each).covers(local.weekday(), local.hour * 60 + local.minute) for each in windows)
+    minute = local.weekday() * _DAY_MINUTES + local.hour * 60 + local.minute
+    return any(parse_window(each) >> minute & 1 for each in windows)
