@@ -17,7 +17,7 @@ from lodger.engine.egress import signature, target
 from lodger.engine.egress.request import Redirect, Request
 from lodger.engine.egress.request_errors import NoAnswer
 from lodger.engine.features.webhooks import webhooks
-from lodger.engine.features.webhooks.webhooks import Route
+from lodger.engine.features.webhooks.webhooks import Webhook
 from lodger.engine.node.outbox.sender import Sender
 from lodger.engine.store.connection.transactions import Transactions
 from lodger.engine.store.queue import outbox
@@ -77,13 +77,13 @@ class WebhookSender(Sender):
             route = await asyncio.to_thread(self._route, row)
         except Unavailable as error:
             return Failure(f"this node cannot sign the message: {error.code}", final=False)
-        if route is None or route.state != "on":
+        if route is None or route[0].state != "on":
             return Failure("the webhook was deleted" if route is None else "the webhook is switched off", final=True)
         try:
-            answer = await self._send(self.request(row, route))
+            answer = await self._send(self.request(row, *route))
         except NoAnswer as none:
             # A tenant reads the failure: a reason would tell which names and addresses exist inside. The URL's path may be a secret.
-            _log.warning("webhook %s of tenant %s to %r: %s: %s", row.target, row.tenant_id, target.host_of(route.url), none.code,
+            _log.warning("webhook %s of tenant %s to %r: %s: %s", row.target, row.tenant_id, target.host_of(route[0].url), none.code,
                          none.reason)  # fmt: skip
             return Failure(f"{none.code}: {UNREACHABLE}", final=False)
         except Unavailable as error:
@@ -96,7 +96,7 @@ class WebhookSender(Sender):
             return Failure(f"the receiver answered {answer.status}", final=False)
         return None
 
-    def request(self, row: Row[Any], route: Route) -> Request:
+    def request(self, row: Row[Any], webhook: Webhook, keys: tuple[str, ...]) -> Request:
         """Return the request of one attempt: body and id are always the same, the signature has the present time.
 
         Raises:
@@ -104,21 +104,21 @@ class WebhookSender(Sender):
         """
         payload = json.loads(row.payload)
         stamp = strict_json.instant_text(from_us(row.created_us))
-        body = strict_json.dump(_content(payload, stamp, route.style)).encode()
-        place = target.read(route.url).origin
-        signed = signature.headers(route.keys, row.message_id, self.clock.now_us() // 1_000_000, body)
+        body = strict_json.dump(_content(payload, stamp, webhook.style)).encode()
+        place = target.read(webhook.url).origin
+        signed = signature.headers(keys, row.message_id, self.clock.now_us() // 1_000_000, body)
 
         def is_place(origin: Origin) -> bool:
             """Whether a request goes to the webhook's own address, the only one that it may reach."""
             return origin == place
 
         return Request(
-            "POST", route.url, (("content-type", "application/json"), *signed), body, Redirect.MANUAL, allowed=is_place,
+            "POST", webhook.url, (("content-type", "application/json"), *signed), body, Redirect.MANUAL, allowed=is_place,
             payer=webhooks.owner(row.tenant_id, row.target)[0], total_s=ANSWER_S, max_body=MAX_ANSWER_BYTES,
         )  # fmt: skip
 
-    def _route(self, row: Row[Any]) -> Route | None:
-        """Return where to send a message; None if its webhook is gone."""
+    def _route(self, row: Row[Any]) -> tuple[Webhook, tuple[str, ...]] | None:
+        """Return the webhook of a message, with the secrets that sign it; None if it is gone."""
         with self._database.read() as connection:
             return webhooks.route(
                 self._vault, connection, *webhooks.owner(row.tenant_id, row.target), self.clock.now_us()

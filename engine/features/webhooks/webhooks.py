@@ -97,16 +97,6 @@ class CreatedWebhook:
     secret: str = field(repr=False)
 
 
-@dataclass(frozen=True, slots=True)
-class Route:
-    """Data needed to send to a webhook: ``keys`` are the signing secrets, newest first."""
-
-    url: str
-    state: str
-    keys: tuple[str, ...] = field(repr=False)
-    style: str = "standard"
-
-
 def put(
     vault: Vault,
     connection: sa.Connection,
@@ -151,7 +141,9 @@ def renew_secret(vault: Vault, connection: sa.Connection, tenant_id: str, name: 
         Unavailable: the keys are not available.
     """
     ready_queue.lock(connection, [tenant_id])
-    row = _row(connection, tenant_id, name)
+    row = _find_row(connection, tenant_id, name)
+    if row is None:
+        raise named.unknown(tenant_id, name)
     secret = signature.new_secret()
     sealed = vault.seal(secret, "webhook", tenant_id, name)
     before = vault.again(Sealed(row.key_id, row.sealed), "webhook", tenant_id, name)
@@ -174,18 +166,19 @@ def switch_off(connection: sa.Connection, tenant_id: str, name: str, now_us: int
     prepared.write(connection, sa.update(webhooks).where(*mine).values(state="off", updated_us=now_us))
 
 
-def route(vault: Vault, connection: sa.Connection, tenant_id: str, name: str, now_us: int) -> Route | None:
-    """Return the data needed to send to a webhook, None if it does not exist.
+def route(
+    vault: Vault, connection: sa.Connection, tenant_id: str, name: str, now_us: int
+) -> tuple[Webhook, tuple[str, ...]] | None:
+    """Return a webhook with the secrets that sign, newest first; None if it does not exist.
 
     Raises:
         Unavailable: the keys are not available, or the row was modified.
     """
-    row = connection.execute(sa.select(webhooks).where(_c.tenant_id == tenant_id, _c.name == name)).first()
+    row = _find_row(connection, tenant_id, name)
     if row is None:
         return None
     texts = [row.sealed, *([row.before] if row.before and row.before_until_us > now_us else [])]
-    keys = tuple(vault.open(Sealed(row.key_id, text), "webhook", tenant_id, name) for text in texts)
-    return Route(row.url, row.state, keys, row.style)
+    return named.make(row), tuple(vault.open(Sealed(row.key_id, text), "webhook", tenant_id, name) for text in texts)
 
 
 def check(name: str, url: str, events: Iterable[str], style: str = "standard") -> list[str]:
@@ -211,12 +204,9 @@ def check(name: str, url: str, events: Iterable[str], style: str = "standard") -
     return wanted
 
 
-def _row(connection: sa.Connection, tenant_id: str, name: str) -> AnyRow:
-    """Return the row of a webhook; raises NotFound (webhook_unknown)."""
-    row = connection.execute(sa.select(webhooks).where(_c.tenant_id == tenant_id, _c.name == name)).first()
-    if row is None:
-        raise named.unknown(tenant_id, name)
-    return row
+def _find_row(connection: sa.Connection, tenant_id: str, name: str) -> AnyRow | None:
+    """Return the row of a webhook, None without one."""
+    return connection.execute(sa.select(webhooks).where(_c.tenant_id == tenant_id, _c.name == name)).first()
 
 
 def enqueue(
