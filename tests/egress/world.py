@@ -55,7 +55,12 @@ async def play_all_forms(taken_away: str) -> dict[str, Any]:
         quick = TokenBuckets(1e6, 1000, time.monotonic)
         resolver = Resolver((names.place,))
         rules = Rules(
-            AddressPolicy(), resolver, frozenset({80, 443, 8080, 8443}), ssl.create_default_context(), quick, quick
+            AddressPolicy(),
+            resolver.addresses,
+            frozenset({80, 443, 8080, 8443}),
+            ssl.create_default_context(),
+            quick,
+            quick,
         )
         answers = {url: await outcome_of(rules, url) for url in all_forms()}
         heard = list(canary.heard)
