@@ -21,15 +21,14 @@ async def by_the_rules(request: Request) -> Answer:
     from lodger.engine.egress.address import Address, AddressPolicy
     from lodger.engine.egress.client import Rules, send
 
-    class Hosts:
-        async def addresses(self, host: str) -> list[Address]:
-            """Return the address that a host's name stands for, without a name server."""
-            from ipaddress import ip_address
+    async def address_of(host: str) -> list[Address]:
+        """Return the address that a host's name stands for, without a name server."""
+        from ipaddress import ip_address
 
-            return [ip_address("127.0.0.1" if host.lower().startswith("localhost") else host)]
+        return [ip_address("127.0.0.1" if host.lower().startswith("localhost") else host)]
 
     pace = TokenBuckets(1000.0, 1000, time.monotonic)
-    rules = Rules(AddressPolicy(()), Hosts(), frozenset(range(1, 65_536)), ssl.create_default_context(), pace, pace)
+    rules = Rules(AddressPolicy(()), address_of, frozenset(range(1, 65_536)), ssl.create_default_context(), pace, pace)
     return await send(rules, request)
 
 
