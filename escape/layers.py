@@ -1,23 +1,10 @@
 """The layers that cases name, with what each one stops: the walls of the sandbox, and further checks of runtime and engine."""
 
-from dataclasses import dataclass
-
 from lodger.escape.catalogue import TABLES
 from lodger.sandbox.doctor import WALLS
 
-
-@dataclass(frozen=True, slots=True)
-class Layer:
-    """A layer and what it stops."""
-
-    name: str
-    stops: str
-
-
-LAYERS: dict[str, Layer] = {
-    **{wall.name: Layer(wall.name, wall.holds_off) for wall in WALLS},
-    **{name: Layer(name, stops) for name, stops in TABLES["layers"].items()},
-}
+#: What each layer stops, by its name.
+LAYERS: dict[str, str] = {**{wall.name: wall.holds_off for wall in WALLS}, **TABLES["layers"]}
 
 #: Maps a layer of runtime ``quickjs`` to its counterpart on ``quickjs-native``.
 _NATIVE = {

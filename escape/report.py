@@ -104,5 +104,5 @@ def by_wall(findings: Iterable[Finding]) -> list[tuple[str, str, int, int, int, 
     rows = []
     for name, group in sorted(groups.items()):
         alone, seen, tried = matrix_counts(group)
-        rows.append((name, LAYERS[name].stops, len(group), tried, alone, seen))
+        rows.append((name, LAYERS[name], len(group), tried, alone, seen))
     return rows

@@ -31,12 +31,6 @@ class JsonRefused(ValueError):
         self.code = code
 
 
-def depth(data: bytes) -> int:
-    """Return the greatest nesting of arrays and objects, ignoring brackets in strings; the text need not be JSON."""
-    steps = STRING.sub(b"", data).translate(_STEP, _OTHER)
-    return max(accumulate(memoryview(steps).cast("b")), default=0)
-
-
 def require(data: bytes, *, max_depth: int, max_values: int | None = None, counts_names: bool = True) -> None:
     """Check the number of values and the nesting; the text need not be JSON.
 

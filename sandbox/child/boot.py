@@ -28,20 +28,6 @@ _SIGNAL_AFTER_MS = 8
 #: A system call without effect, which a rehearsal makes instead of calls that cannot be undone.
 _HARMLESS = (NUMBER["getpid"], 0, 0, 0, 0)
 
-WALLS = (
-    "no_new_privs",
-    "seccomp",
-    "rlimits",
-    "cpu_timer",
-    "landlock",
-    "namespaces",
-    "root",
-    "uid",
-    "undumpable",
-    "death_signal",
-    "oom",
-)
-
 
 class Boot:
     """The walls of one zygote and its workers.

@@ -6,7 +6,7 @@ reads the result at once.
 """
 
 import ctypes
-from ctypes import PYFUNCTYPE, c_bool, c_char_p, c_int64, c_size_t, c_ubyte, c_uint64, c_void_p
+from ctypes import PYFUNCTYPE, c_bool, c_char_p, c_int64, c_size_t, c_ubyte, c_uint32, c_uint64, c_void_p
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -68,6 +68,23 @@ _TABLE: "dict[str, tuple[Any, Any]]" = {
     "wasmtime_memory_data_size": (c_size_t, (_P, _P)),
     "wasmtime_memory_grow": (_P, (_P, _P, c_uint64, _P)),
     "wasmtime_global_get": (None, (_P, _P, _P)),
+    # of tenants' modules only
+    "wasmtime_module_deserialize": (_P, (_P, _P, c_size_t, _P)),
+    "wasmtime_module_imports": (None, (_P, _P)),
+    "wasmtime_module_exports": (None, (_P, _P)),
+    "wasm_importtype_module": (_P, (_P,)),
+    "wasm_importtype_name": (_P, (_P,)),
+    "wasm_exporttype_name": (_P, (_P,)),
+    "wasm_exporttype_type": (_P, (_P,)),
+    "wasm_externtype_kind": (c_ubyte, (_P,)),
+    "wasm_externtype_as_functype_const": (_P, (_P,)),
+    "wasm_functype_params": (_P, (_P,)),
+    "wasm_functype_results": (_P, (_P,)),
+    "wasm_trap_trace": (None, (_P, _P)),
+    "wasm_frame_func_index": (c_uint32, (_P,)),
+    "wasm_frame_module_offset": (c_size_t, (_P,)),
+    "wasmtime_frame_func_name": (_P, (_P,)),
+    "wasm_frame_vec_delete": (None, (_P,)),
 }
 
 #: Disabled in every engine: proposals that neither the guest nor a command needs, to keep the attack surface small.
@@ -280,17 +297,3 @@ class LinkedMachine:
             return None
 
         return Callback(call_import)
-
-
-__all__ = [
-    "GUEST",
-    "TRAP_OUT_OF_BOUNDS",
-    "TRAP_STACK_OVERFLOW",
-    "TRAP_UNREACHABLE",
-    "UNNEEDED",
-    "Extern",
-    "Library",
-    "LinkedMachine",
-    "Switches",
-    "WasmFault",
-]

@@ -57,6 +57,9 @@ class CodeCache:
     Args:
         key: 32 bytes of the engine; random by default.
         folder: also keep modules on disk there; needs a lasting key.
+
+    Attributes:
+        disk: the files; None if code is kept in memory only.
     """
 
     def __init__(
@@ -66,7 +69,7 @@ class CodeCache:
         folder: Path | None = None,
     ) -> None:
         self._key = key or os.urandom(SEAL_BYTES)
-        self._disk = None if folder is None else DiskCache(self._key, folder)
+        self.disk = None if folder is None else DiskCache(self._key, folder)
         self._bytes = 0
         self._kept: OrderedDict[bytes, tuple[str, SealedCode]] = OrderedDict()
 
@@ -79,20 +82,17 @@ class CodeCache:
         Args:
             cache: folder; None for ``lodger`` in the user's cache folder.
         """
-        tried = []
-        for folder in artefact.candidates(cache):
-            try:
-                folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-                if not artefact.is_ours(folder):
-                    raise PermissionError(None, "other users can write to it")
-                modules = folder / "modules"
-                modules.mkdir(mode=0o700, exist_ok=True)
-                if not artefact.is_ours(modules):
-                    raise PermissionError(None, "other users can write to its folder modules")
+        try:
+            modules = artefact.writable_folder(cache) / "modules"
+            modules.mkdir(mode=0o700, exist_ok=True)
+            if artefact.is_ours(modules):
                 return cls(lasting_key(modules), folder=modules)
-            except OSError as problem:
-                tried.append(f"{folder}: {problem.strerror or problem}")
-        _journal.warning("compiled modules are kept in memory only: %s", "; ".join(tried))
+            why = f"{modules}: other users can write to it"
+        except OSError as problem:
+            why = str(problem)
+        except artefact.RealmUnavailable as problem:
+            why = problem.why
+        _journal.warning("compiled modules are kept in memory only: %s", why)
         return cls()
 
     @staticmethod
@@ -136,8 +136,8 @@ class CodeCache:
     def drop(self, tenant: str, binding: bytes) -> None:
         """Delete code that could not be loaded, in memory and on disk."""
         self._forget(binding)
-        if self._disk is not None:
-            self._disk.drop(tenant, binding)
+        if self.disk is not None:
+            self.disk.drop(tenant, binding)
 
     def close(self) -> None:
         """Release the memory of all kept code; safe to call twice."""
@@ -151,27 +151,14 @@ class CodeCache:
             self._bytes -= code.size
             code.close()
 
-    # -- disk --
-
-    def place(self, tenant: str, binding: bytes) -> Path | None:
-        """Return the path of a module's file, None without a disk cache."""
-        return None if self._disk is None else self._disk.place(tenant, binding)
-
     async def recall(self, tenant: str, binding: bytes) -> SealedCode | None:
         """Return the code on disk, kept in memory from now on, or None; the caller closes it."""
-        reading = asyncio.ensure_future(asyncio.to_thread(self.fetch, tenant, binding))
+        if self.disk is None:
+            return None
+        reading = asyncio.ensure_future(asyncio.to_thread(self.disk.fetch, tenant, binding))
         try:
             fetched = await asyncio.shield(reading)
         except asyncio.CancelledError:
             reading.add_done_callback(_close_result)  # the thread cannot be stopped: close what it opens
             raise
         return fetched and self.keep(tenant, binding, fetched)
-
-    def fetch(self, tenant: str, binding: bytes) -> SealedCode | None:
-        """Return the verified code on disk, or None; the caller keeps or closes it. Blocks; safe in another thread."""
-        return None if self._disk is None else self._disk.fetch(tenant, binding)
-
-    def store(self, tenant: str, binding: bytes, code: SealedCode) -> None:
-        """Write code to disk if there is a disk cache. Blocks; safe in another thread."""
-        if self._disk is not None:
-            self._disk.store(tenant, binding, code)

@@ -148,7 +148,8 @@ class Compiler:
             if report.outcome is Outcome.OK:
                 code = self._code_cache.keep(job.tenant, binding, writer.finish())
                 try:
-                    await asyncio.to_thread(self._code_cache.store, job.tenant, binding, code)
+                    if self._code_cache.disk is not None:
+                        await asyncio.to_thread(self._code_cache.disk.store, job.tenant, binding, code)
                 except BaseException:
                     code.close()
                     raise

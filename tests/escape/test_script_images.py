@@ -454,12 +454,11 @@ async def test_a_damaged_image_on_disk_is_made_again(tmp_path: Path) -> None:
     async with pool_of(None) as pool:
         for name, damage in DAMAGE.items():
             cache = CodeCache.lasting(tmp_path / name.replace(" ", "_"))
+            assert cache.disk
             places = {}
             for tenant, script in (("acme", modules), ("globex", wrong)):
                 assert await ScriptImages(pool, cache).make(job(script, tenant))
-                place = cache.place(tenant, binding(job(script, tenant)))
-                assert place
-                places[tenant] = place
+                places[tenant] = cache.disk.place(tenant, binding(job(script, tenant)))
             damage(places["acme"], places["globex"].read_bytes())
             cache.close()
             cache = CodeCache.lasting(tmp_path / name.replace(" ", "_"))
@@ -471,7 +470,8 @@ async def test_a_damaged_image_on_disk_is_made_again(tmp_path: Path) -> None:
                 lambda worker, context, image=image: WorkerRun(worker, job(modules), Echo(), context, image)
             )
             assert report.result == '"right"', name
-            kept = cache.fetch("acme", binding(job(modules)))
+            assert cache.disk
+            kept = cache.disk.fetch("acme", binding(job(modules)))
             assert (kept is None) is (name == "a folder"), name
             if kept:
                 kept.close()

@@ -163,7 +163,7 @@ class ModuleRealm:
             raise OutOfMemoryBounds
         memmove(self._base + address, data, len(data))
 
-    # -- streams, clock, chance --
+    # -- streams, sleep --
 
     def read_input(self, count: int) -> bytes:
         """Return the next bytes of the input; empty at its end."""
@@ -215,18 +215,6 @@ class ModuleRealm:
         self._log_bytes += len(line)
         self.timeline.send(self._channel)
         self._channel.send(LOG, bytes((_INFO,)) + line)
-
-    def clock_us(self) -> int:
-        """Return the script's clock, microseconds since 1970."""
-        return self.timeline.now_us()
-
-    def elapsed_us(self) -> int:
-        """Return the time since the worker was armed, in microseconds."""
-        return self.timeline.elapsed_ms() * 1000
-
-    def random(self, count: int) -> bytes:
-        """Return random bytes."""
-        return self.timeline.random(count)
 
     def sleep_us(self, microseconds: int) -> None:
         """Sleep by polling the socket, where no frame arrives; the parent's deadline ends a sleep that is too long."""

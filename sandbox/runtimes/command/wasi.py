@@ -10,50 +10,8 @@ from struct import pack, unpack_from
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from typing import Protocol
 
-    class Memory(Protocol):
-        """The guest's linear memory; both methods raise OutOfMemoryBounds."""
-
-        def peek(self, address: int, count: int) -> bytes:
-            """Return bytes copied from the guest."""
-            ...
-
-        def poke(self, address: int, data: bytes) -> None:
-            """Copy bytes into the guest."""
-            ...
-
-    class Command(Memory, Protocol):
-        """The attempt that the calls act on."""
-
-        def read_input(self, count: int) -> bytes:
-            """Return the next bytes of the input."""
-            ...
-
-        def write_output(self, data: bytes) -> None:
-            """Append to the result."""
-            ...
-
-        def write_log(self, data: bytes) -> None:
-            """Append to the log."""
-            ...
-
-        def clock_us(self) -> int:
-            """Return the clock in microseconds since 1970."""
-            ...
-
-        def elapsed_us(self) -> int:
-            """Return the microseconds since the start."""
-            ...
-
-        def random(self, count: int) -> bytes:
-            """Return random bytes."""
-            ...
-
-        def sleep_us(self, microseconds: int) -> None:
-            """Wait for so many microseconds of the module's time."""
-            ...
-
+    from lodger.sandbox.runtimes.command.realm import ModuleRealm
 
 SPACE = "wasi_snapshot_preview1"
 
@@ -85,7 +43,7 @@ class Wasi:
     """The WASI calls of one attempt; ``command`` is assigned before it starts."""
 
     def __init__(self) -> None:
-        self.command: Command | None = None
+        self.command: ModuleRealm | None = None
 
     def answer(self, name: str, arguments: "list[int]") -> int:
         """Carry out one call and return its errno; raises only :class:`Exited` and exceptions of the command."""
@@ -94,7 +52,7 @@ class Wasi:
         except OutOfMemoryBounds:
             return FAULT
 
-    def _behind(self) -> "Command":
+    def _behind(self) -> "ModuleRealm":
         """Return the command that runs; raises if there is none."""
         if self.command is None:
             raise RuntimeError("a call outside any attempt")
@@ -214,8 +172,8 @@ class Wasi:
 
     def _now_ms(self, clock: int) -> int:
         """Return the milliseconds of clock 0, since 1970, or of clock 1, since the start."""
-        command = self._behind()
-        return (command.elapsed_us() if clock else command.clock_us()) // 1000
+        timeline = self._behind().timeline
+        return timeline.elapsed_ms() if clock else timeline.now_us() // 1000
 
     def _random(self, out: int, count: int) -> int:
         """Write random bytes to the guest's memory."""
@@ -223,7 +181,7 @@ class Wasi:
         command.poke(out + count, b"")
         while count:
             some = min(count, 1 << 16)
-            command.poke(out, command.random(some))
+            command.poke(out, command.timeline.random(some))
             out, count = out + some, count - some
         return SUCCESS
 

@@ -5,36 +5,12 @@ and must not share memory through a file or a thread.
 """
 
 import ctypes
-from ctypes import byref, c_size_t, c_uint32, c_void_p
+from ctypes import byref, c_void_p
 
 from lodger.sandbox.runtimes.libwasmtime import UNNEEDED, ByteVec, Library, Switches
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Any
-
 #: First bytes of a module: magic number and version 1 of the core format.
 MAGIC = b"\0asm\1\0\0\0"
-
-_P = c_void_p
-_MORE: "dict[str, tuple[Any, Any]]" = {
-    "wasmtime_module_deserialize": (_P, (_P, _P, c_size_t, _P)),
-    "wasmtime_module_imports": (None, (_P, _P)),
-    "wasmtime_module_exports": (None, (_P, _P)),
-    "wasm_importtype_module": (_P, (_P,)),
-    "wasm_importtype_name": (_P, (_P,)),
-    "wasm_exporttype_name": (_P, (_P,)),
-    "wasm_exporttype_type": (_P, (_P,)),
-    "wasm_externtype_kind": (ctypes.c_ubyte, (_P,)),
-    "wasm_externtype_as_functype_const": (_P, (_P,)),
-    "wasm_functype_params": (_P, (_P,)),
-    "wasm_functype_results": (_P, (_P,)),
-    "wasm_trap_trace": (None, (_P, _P)),
-    "wasm_frame_func_index": (c_uint32, (_P,)),
-    "wasm_frame_module_offset": (c_size_t, (_P,)),
-    "wasmtime_frame_func_name": (_P, (_P,)),
-    "wasm_frame_vec_delete": (None, (_P,)),
-}
 
 #: For the engine that runs tenants' modules.
 COMMANDS = Switches(
@@ -56,15 +32,7 @@ FUNCTION, MEMORY = 0, 3  # wasm_externkind_t
 
 
 class ModuleLibrary(Library):
-    """libwasmtime with further functions for tenants' modules."""
-
-    def __init__(self, path: str) -> None:
-        super().__init__(path)
-        for name, (result, arguments) in _MORE.items():
-            function = self.dll[name]
-            function.restype = result
-            function.argtypes = arguments
-            self.at[name] = function
+    """libwasmtime with methods for tenants' modules."""
 
     def deserialize(self, engine: int, address: int, size: int) -> c_void_p:
         """Return the module of compiled code, which must be trusted."""
@@ -127,6 +95,3 @@ class ModuleLibrary(Library):
         ]
         at["wasm_frame_vec_delete"](byref(vector))
         return found
-
-
-__all__ = ["COMMANDS", "FUNCTION", "MAGIC", "MEMORY", "ModuleLibrary"]

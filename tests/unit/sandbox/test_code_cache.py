@@ -134,7 +134,7 @@ def test_a_seal_depends_on_key_binding_and_code_and_not_on_chunks() -> None:
 
 
 def test_a_tenants_files_are_bounded(tmp_path: Path) -> None:
-    cache = CodeCache(b"k" * 32, folder=tmp_path)
+    cache = DiskCache(b"k" * 32, tmp_path)
     for number in range(40):
         code = sealed(b"k" * 32, b"%d" % number, b"code")
         cache.store("acme", b"%d" % number, code)
@@ -142,7 +142,6 @@ def test_a_tenants_files_are_bounded(tmp_path: Path) -> None:
     assert len([path for path in tmp_path.rglob("*") if path.is_file()]) == 32
     assert closed(cache.fetch("acme", b"39"))
     assert not closed(cache.fetch("zeta", b"39"))
-    cache.close()
 
 
 def store(folder: DiskCache, tenant: str, name: str, size: int = 100) -> None:
@@ -215,18 +214,21 @@ def test_a_cache_that_others_may_write_keeps_nothing(tmp_path: Path, caplog: pyt
     tmp_path.chmod(0o777)
     with caplog.at_level(logging.WARNING, "lodger.sandbox"):
         cache = CodeCache.lasting(tmp_path)
-    assert cache.place("acme", b"m") is None
+    assert cache.disk is None
     assert "in memory only" in caplog.text
     assert not list(tmp_path.iterdir())
     tmp_path.chmod(0o700)
     (tmp_path / "modules").mkdir(mode=0o777)
     (tmp_path / "modules").chmod(0o777)
-    assert CodeCache.lasting(tmp_path).place("acme", b"m") is None
+    assert CodeCache.lasting(tmp_path).disk is None
 
 
 def test_two_engines_share_what_either_compiled(tmp_path: Path) -> None:
-    first, second = CodeCache.lasting(tmp_path), CodeCache.lasting(tmp_path)
-    sealing = first.begin(b"m")
+    one, other = CodeCache.lasting(tmp_path), CodeCache.lasting(tmp_path)
+    first, second = one.disk, other.disk
+    assert first
+    assert second
+    sealing = one.begin(b"m")
     sealing.write(b"code")
     code = sealing.finish()
     first.store("acme", b"m", code)

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as some
 
 from lodger.sandbox import prescan
-from lodger.sandbox.prescan import JsonRefused, check, depth, parse, require, scan
+from lodger.sandbox.prescan import JsonRefused, check, parse, require, scan
 
 values = some.recursive(
     some.none() | some.booleans() | some.integers() | some.floats(allow_nan=False, allow_infinity=False) | some.text(),
@@ -24,6 +24,11 @@ def nesting(value: Any) -> int:
     if isinstance(value, list):
         return 1 + max(map(nesting, value), default=0)
     return 0
+
+
+def depth(text: bytes) -> int:
+    """Return the least bound of the nesting that accepts a text."""
+    return next(most for most in range(len(text) + 1) if holds(text, max_depth=most))
 
 
 @given(values, some.booleans())
@@ -175,9 +180,9 @@ def test_pieces_see_what_the_whole_shows(value: Any, piece: int) -> None:
 
 @given(some.text('"[]{},:\\x', max_size=60), some.sampled_from([1, 3, 7, 1 << 20]))
 def test_pieces_see_the_depth_of_any_text(text: str, piece: int) -> None:
+    deep = depth(text.encode())
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(prescan, "_PIECE", piece)
-        deep = max(0, depth(text.encode()))
         assert holds(text.encode(), max_depth=deep)
         assert deep == 0 or not holds(text.encode(), max_depth=deep - 1)
 
