@@ -18,7 +18,6 @@ from lodger.engine.core.refusal import CallRefused
 from lodger.engine.data.sets.dataset import Dataset, TableDataset, database_of
 from lodger.engine.data.sets.datasets import Datasets
 from lodger.engine.data.sets.guard import isolated_query
-from lodger.engine.data.sets.numbers import Numbers
 from lodger.engine.data.sets.reads import STATEMENT_S
 from lodger.engine.data.sets.scope import Scope
 from lodger.engine.effects.journal import Journal
@@ -43,6 +42,8 @@ class QueryRunner(Protocol):
 AddressLookup = Callable[[str, Collection[str]], Coroutine[Any, Any, Collection[str]]]
 #: Returns those of the secrets of the attempt's tenant that exist, with their values.
 SecretLookup = Callable[[Collection[str]], Coroutine[Any, Any, dict[str, OpenSecret]]]
+#: Returns so many keys of a dataset, or None when its database makes them only when a row is written.
+Numbers = Callable[[TableDataset, int], Awaitable[list[int] | None]]
 #: Refuses a script, requested to run later, that the tenant does not have, or params that it does not declare; the commit checks again.
 ScriptCheck = Callable[[str, Any], Coroutine[Any, Any, None]]
 

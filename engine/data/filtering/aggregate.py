@@ -10,6 +10,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from decimal import ROUND_HALF_EVEN, Decimal
 from enum import StrEnum
+from functools import cmp_to_key, partial
 from typing import Any
 
 from lodger.engine.core import strict_json
@@ -202,24 +203,8 @@ def shown(wanted: AggregateQuery, parts: PartialAggregates) -> list[dict[str, An
     if not wanted.group and not parts:
         parts = {(): PartialAggregate()}
     order = tuple(Order(item.field if isinstance(item, PeriodField) else item) for item in wanted.group)
-    keys = sorted(parts, key=_NullsFirst.by(order))
+    keys = sorted(parts, key=cmp_to_key(partial(placed, order)))
     return [_shown(wanted, key, parts[key]) for key in keys]
-
-
-class _NullsFirst:
-    """A group's key with the order of nulls first, for sorted()."""
-
-    def __init__(self, order: tuple[Order, ...], key: tuple[Any, ...]) -> None:
-        self.order = order
-        self.key = key
-
-    def __lt__(self, other: "_NullsFirst") -> bool:
-        return placed(self.order, self.key, other.key) < 0
-
-    @staticmethod
-    def by(order: tuple[Order, ...]) -> Any:
-        """Return the function that makes sort keys of groups by this order, nulls first."""
-        return lambda key: _NullsFirst(order, key)
 
 
 def _shown(wanted: AggregateQuery, key: tuple[Any, ...], part: PartialAggregate) -> dict[str, Any]:

@@ -1,6 +1,7 @@
 """The filter language in Python, for rows in the journal. Its results equal those of the SQL of ``sql_compiler.py``."""
 
-from collections.abc import Sequence
+import operator
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import cmp_to_key
 from typing import Any
@@ -10,6 +11,11 @@ from lodger.engine.data.values.fields import NULL, STRING, ColumnField, Field, P
 
 #: A row as journal and readers hold it: canonical values by column name, or a document's wire JSON with its ``id``.
 Row = dict[str, Any]
+#: Operators of order and of text, between two values that are not null.
+_COMPARE: dict[Op, Callable[[Any, Any], bool]] = {
+    Op.LT: operator.lt, Op.LTE: operator.le, Op.GT: operator.gt, Op.GTE: operator.ge, Op.CONTAINS: operator.contains,
+    Op.STARTS_WITH: str.startswith,
+}  # fmt: skip
 
 
 def matches(tree: Filter, row: Row) -> bool:
@@ -21,7 +27,7 @@ def matches(tree: Filter, row: Row) -> bool:
     if isinstance(tree, Not):
         return not matches(tree.part, row)
     if isinstance(tree, In):
-        return any(_equal(held, value) for held in _values(tree.field, row) for value in tree.values)
+        return any(held == value for held in _values(tree.field, row) for value in tree.values)
     if tree.op is Op.NE:
         return not matches(replace(tree, op=Op.EQ), row)
     return any(_compare(tree, held) for held in _values(tree.field, row))
@@ -43,21 +49,16 @@ def value_of(field: Field, row: Row) -> Any:
     return classed(field.found(row))
 
 
-def _equal(held: Any, value: Any) -> bool:
-    """Whether a stored value equals the value of a comparison, by its type."""
-    return bool(held == value)
-
-
 def _compare(tree: Compare, held: Any) -> bool:
     """Whether a value satisfies a comparison."""
     value, op = tree.value, tree.op
     if tree.ignore_case:
         held = _folded(held)
     if op is Op.EQ:
-        return _equal(held, value)
+        return bool(held == value)
     if not isinstance(tree.field, PathField):
-        return held is not None and _ordered(held, op, value)
-    return held[0] == value[0] and held[0] != NULL and _ordered(held[1], op, value[1])
+        return held is not None and _COMPARE[op](held, value)
+    return held[0] == value[0] and held[0] != NULL and _COMPARE[op](held[1], value[1])
 
 
 def _folded(held: Any) -> Any:
@@ -65,22 +66,6 @@ def _folded(held: Any) -> Any:
     if isinstance(held, tuple):
         return (STRING, fold(held[1])) if held[0] == STRING else held
     return fold(held) if isinstance(held, str) else held
-
-
-def _ordered(held: Any, op: Op, value: Any) -> bool:
-    """Whether an operator of order (``lt``, ``gte``, …) or of text (``contains``, ``startsWith``) holds between two values that are
-    not null."""
-    if op is Op.LT:
-        return bool(held < value)
-    if op is Op.LTE:
-        return bool(held <= value)
-    if op is Op.GT:
-        return bool(held > value)
-    if op is Op.GTE:
-        return bool(held >= value)
-    if op is Op.CONTAINS:
-        return value in held
-    return bool(held.startswith(value))
 
 
 def terms_of(order: Sequence[Order], row: Row) -> tuple[Any, ...]:

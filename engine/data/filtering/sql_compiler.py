@@ -54,9 +54,7 @@ class Compiler:
             return self._in(field, tree.values)
         if tree.ignore_case:
             return self._folded(field, tree.op, tree.value)
-        if isinstance(field, ColumnField):
-            return self._column(field, tree.op, tree.value)
-        return self._path(field, tree.op, tree.value)
+        return self.compared(field, tree.op, tree.value, in_lists=True)
 
     def bound(self, field: ColumnField, value: Any) -> ColumnElement[Any]:
         """Return a canonical value of a column as a bound SQL value."""
@@ -93,40 +91,58 @@ class Compiler:
             equal.append(self._same(term.field, value))
         return or_(false(), *ways)
 
-    # columns
+    def compared(self, field: OwnField, op: Op, value: Any, *, in_lists: bool = False) -> Clause:
+        """Return the condition that compares a field with a value.
 
-    def _column(self, field: ColumnField, op: Op, value: Any) -> Clause:
-        """Return the condition that compares a column with a value."""
-        if op is Op.EQ:
-            return self._same(field, value)
+        Args:
+            in_lists: of a path, whether one of the values that it leads to through lists may satisfy the comparison.
+        """
         if op is Op.NE:
-            return not_(self._same(field, value))
-        column = column_of(field, self.driver)
-        return and_(column.is_not(None), self._range(field, column, op, value))
+            return not_(self.compared(field, Op.EQ, value, in_lists=in_lists))
+        if op is Op.EQ and (isinstance(field, ColumnField) or value[0] == NULL):
+            return (
+                self.place(field).missing() if isinstance(field, PathField) and in_lists else self._same(field, value)
+            )
+        return self._of_value(field, value, self._comparison(field, op, value), in_lists=in_lists)
 
-    def _range(self, field: ColumnField, column: ColumnElement[Any], op: Op, value: Any) -> Clause:
-        """Return the condition that a column is less or greater than a value, or that its text contains or begins with it."""
+    def _comparison(self, field: OwnField, op: Op, value: Any) -> Callable[[ColumnElement[Any]], Clause]:
+        """Return the function that compares an expression of a field's value with a value that is not null."""
+        if isinstance(field, PathField):
+            rank, value = value
         if op in (Op.CONTAINS, Op.STARTS_WITH):
-            return self._text(column, op, value)
-        if field.kind is Kind.DECIMAL and field.scale is not None:
-            # a value between two that the column can hold is compared by its neighbour: doubles would blur it
-            low, high = floor_ceiling(value, field.scale)
-            value = high if op in (Op.LT, Op.GTE) else low
-        bound = self.bound(field, value)
-        if op is Op.LT:
-            return column < bound
-        if op is Op.LTE:
-            return column <= bound
-        return column > bound if op is Op.GT else column >= bound
+            return lambda held: self._text(held, op, value)
+        if isinstance(field, PathField):
+            bound = self._inner(rank, value)
+        else:
+            if field.kind is Kind.DECIMAL and field.scale is not None:
+                # a value between two that the column can hold is compared by its neighbour: doubles would blur it
+                low, high = floor_ceiling(value, field.scale)
+                value = high if op in (Op.LT, Op.GTE) else low
+            bound = self.bound(field, value)
+        return lambda held: _COMPARE[op](held, bound)
 
-    def _same(self, field: ColumnField | PathField, value: Any) -> Clause:
+    def _of_value(
+        self, field: OwnField, value: Any, asked: Callable[[ColumnElement[Any]], Clause], *, in_lists: bool
+    ) -> Clause:
+        """Return a condition on a field's value, false for null and for values of other types than ``value``; see :meth:`compared`."""
+        if isinstance(field, ColumnField):
+            return and_(field.column.is_not(None), asked(column_of(field, self.driver)))
+
+        def of_rank_and_asked(alike: Clause, held: ColumnElement[Any]) -> Clause:
+            """Return the condition that a value has the wanted type and fulfils the comparison."""
+            return and_(alike, asked(held))
+
+        place, rank = self.place(field), value[0]
+        own: Clause = func.coalesce(of_rank_and_asked(*place.held(rank)), false())
+        return func.coalesce(or_(own, place.some(rank, of_rank_and_asked)), false()) if in_lists else own
+
+    def _same(self, field: OwnField, value: Any) -> Clause:
         """Return the condition that a field equals a value, null included."""
         if isinstance(field, PathField):
-            rank, inner = value
-            if rank in (NULL, OTHER):
-                alike: Clause = self.place(field).rank() == rank
+            if value[0] in (NULL, OTHER):
+                alike: Clause = self.place(field).rank() == value[0]
                 return alike
-            return self._within(field, rank, lambda held: held == self._inner(rank, inner))
+            return self._of_value(field, value, self._comparison(field, Op.EQ, value), in_lists=False)
         if value is None:
             return field.column.is_(None)
         if not _holds(field, value):
@@ -163,37 +179,30 @@ class Compiler:
         ways: list[Clause] = []
         for rank in sorted({rank for rank, _ in values}):
             bound = [self._inner(rank, inner) for of, inner in values if of == rank]
+            among = operator.methodcaller("in_", bound)
             ways.append(
                 self.place(field).missing()
                 if rank == NULL
-                else self._some(field, rank, operator.methodcaller("in_", bound))
+                else self._of_value(field, (rank, None), among, in_lists=True)
             )
         return or_(false(), *ways)
 
     def _beyond(self, term: Order, value: Any) -> Clause:
         """Return the condition that a row's value comes after this one in the order of a term."""
-        field = term.field
+        field, op = term.field, Op.LT if term.descending else Op.GT
         if isinstance(field, ColumnField):
-            column = column_of(field, self.driver)
             if value is None:
-                return false() if term.descending else column.is_not(None)
-            op = Op.LT if term.descending else Op.GT
-            past = and_(column.is_not(None), self._range(field, column, op, value))
-            return or_(past, column.is_(None)) if term.descending else past
-        rank, inner = value
-        here = self.place(field).rank()
-        further: Clause = here < rank if term.descending else here > rank
-        if rank in (NULL, OTHER):
-            return further
-        compare = operator.lt if term.descending else operator.gt
-        return or_(further, self._within(field, rank, lambda held: compare(held, self._inner(rank, inner))))
-
-    # text
+                return false() if term.descending else field.column.is_not(None)
+            past = self.compared(field, op, value)
+            return or_(past, field.column.is_(None)) if term.descending else past
+        further: Clause = _COMPARE[op](self.place(field).rank(), value[0])
+        return further if value[0] in (NULL, OTHER) else or_(further, self.compared(field, op, value))
 
     def _folded(self, field: OwnField, op: Op, value: Any) -> Clause:
         """Return the condition of a comparison that ignores the case of A to Z; ``value`` is folded already."""
         if op is Op.NE:
             return not_(self._folded(field, Op.EQ, value))
+        text = value[1] if isinstance(field, PathField) else value
 
         def folded_condition(held: ColumnElement[Any]) -> Clause:
             """Return the comparison with a text whose ASCII letters are lower case."""
@@ -203,11 +212,7 @@ class Compiler:
                 return same
             return self._text(folded, op, text)
 
-        if isinstance(field, PathField):
-            rank, text = value
-            return self._some(field, rank, folded_condition)
-        text = value
-        return and_(field.column.is_not(None), folded_condition(column_of(field, self.driver)))
+        return self._of_value(field, value, folded_condition, in_lists=True)
 
     def _text(self, text: ColumnElement[Any], op: Op, value: str) -> Clause:
         """Compile a test whether a text contains or begins with another."""
@@ -215,45 +220,6 @@ class Compiler:
         if op is Op.CONTAINS:
             return self.driver.position(text, bound) > 0
         return func.substr(text, 1, len(value)) == bound
-
-    # documents
-
-    def _path(self, field: PathField, op: Op, value: tuple[int, Any]) -> Clause:
-        """Compile a comparison of a value inside a document."""
-        rank, inner = value
-        if op is Op.NE:
-            return not_(self._path(field, Op.EQ, value))
-        if rank == NULL:
-            return self.place(field).missing()
-        if op in (Op.CONTAINS, Op.STARTS_WITH):
-            return self._some(field, rank, lambda held: self._text(held, op, inner))
-        return self._some(field, rank, lambda held: _COMPARE[op](held, self._inner(rank, inner)))
-
-    def compared(self, field: OwnField, op: Op, value: Any) -> Clause:
-        """Return a comparison of a column, or of the value at a path without those in lists; ``value`` is not null."""
-        if isinstance(field, ColumnField):
-            return self._column(field, op, value)
-        rank, inner = value
-        return self._within(field, rank, lambda held: _COMPARE[op](held, self._inner(rank, inner)))
-
-    def _some(self, field: PathField, rank: int, asked: Callable[[ColumnElement[Any]], Clause]) -> Clause:
-        """Return a condition on the value of a type at a path, true if it holds for one of the values that the path leads to through
-        lists."""
-
-        def of_rank_and_asked(alike: Clause, held: ColumnElement[Any]) -> Clause:
-            """Return the condition that a value has the wanted type and fulfils the comparison."""
-            return and_(alike, asked(held))
-
-        place = self.place(field)
-        return func.coalesce(
-            or_(func.coalesce(of_rank_and_asked(*place.held(rank)), false()), place.some(rank, of_rank_and_asked)),
-            false(),
-        )
-
-    def _within(self, field: PathField, rank: int, asked: Callable[[ColumnElement[Any]], Clause]) -> Clause:
-        """Return a condition on values of one type at a path, false for values of other types (:meth:`rank`)."""
-        alike, held = self.place(field).held(rank)
-        return func.coalesce(and_(alike, asked(held)), false())
 
     def _inner(self, rank: int, inner: Any) -> ColumnElement[Any]:
         """Return the bound SQL value of an operand inside a document; ``rank`` is its type's."""

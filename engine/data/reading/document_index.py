@@ -126,18 +126,14 @@ def _equal_condition(rank: int, inner: Any) -> sa.ColumnElement[bool]:
 
 
 def _range_condition(op: Op, rank: int, inner: Any) -> sa.ColumnElement[bool]:
-    """Return the condition that an index entry of this type is less or greater than the value."""
-    if rank in (STRING, TIME):
-        # Of a longer text the index has the beginning, which may be alike: equality is left to the question itself.
-        return (
-            _d.words <= _text(inner[:MAX_CHARACTERS])
-            if op in (Op.LT, Op.LTE)
-            else _d.words >= _text(inner[:MAX_CHARACTERS])
-        )
-    value = float(inner)
-    return {Op.LT: _d.number < value, Op.LTE: _d.number <= value, Op.GT: _d.number > value, Op.GTE: _d.number >= value}[
-        op
-    ]
+    """Return the condition that an index entry of this type is not greater or not less than the value.
+
+    Of a longer text the index has the beginning, which may be alike: equality is left to the question itself.
+    """
+    text = rank in (STRING, TIME)
+    held: sa.ColumnElement[Any] = _d.words if text else _d.number
+    value = _text(inner[:MAX_CHARACTERS]) if text else sa.literal(float(inner))
+    return held <= value if op in (Op.LT, Op.LTE) else held >= value
 
 
 def _text(value: str) -> sa.ColumnElement[str]:

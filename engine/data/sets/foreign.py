@@ -7,8 +7,6 @@ the database is read-only.
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from threading import Lock
-from typing import TypeVar
 
 import sqlalchemy as sa
 from sqlalchemy import Connection, Engine
@@ -20,7 +18,6 @@ from lodger.engine.data.sets.reads import ThreadReads
 from lodger.engine.store.drivers import Driver, addresses, driver_named, driver_of
 from lodger.engine.store.schema.feeds import changes_table, forgotten_table
 
-T = TypeVar("T")
 #: Of tables that Lodger has in a platform's own database; no migrations, each is made once and read by every version.
 outside = sa.MetaData()
 
@@ -54,10 +51,9 @@ class ForeignDatabase:
     def __init__(self, source: str | URL | Engine, *, elapsed_s: Callable[[], float]) -> None:
         self._own = not isinstance(source, Engine)
         self.driver, self.engine = _resolved(source)
-        self._elapsed_s = elapsed_s
-        self._reads: ThreadReads | None = None
+        #: Runs a query in a thread, with a time limit.
+        self.ask = ThreadReads(self, elapsed_s=elapsed_s)
         self._receipts = False
-        self._lock = Lock()
 
     @property
     def place(self) -> str:
@@ -86,13 +82,6 @@ class ForeignDatabase:
                 self.driver.begin_platform(connection, write=write)
                 yield connection
 
-    async def ask(self, work: Callable[[Connection], T]) -> T:
-        """Run a query in a thread, with a time limit. Satisfies :class:`lodger.engine.capabilities.session.QueryRunner`."""
-        with self._lock:
-            if self._reads is None:
-                self._reads = ThreadReads(self, elapsed_s=self._elapsed_s)
-        return await self._reads(work)
-
     def receives(self, connection: Connection) -> bool:
         """Whether Lodger's tables exist, so that this database may be written and its changes read."""
         if not self._receipts:  # once there, they stay: a commit without them fails and is tried again
@@ -102,10 +91,7 @@ class ForeignDatabase:
 
     def close(self) -> None:
         """End the query threads and close Lodger's own connections; safe to call twice."""
-        with self._lock:
-            reads, self._reads = self._reads, None
-        if reads is not None:
-            reads.close()
+        self.ask.close()
         if self._own:
             self.engine.dispose()
 

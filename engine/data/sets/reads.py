@@ -11,7 +11,6 @@ from sqlalchemy import Connection
 
 from lodger.engine.core.refusal import CallRefused
 from lodger.engine.data.sets.dataset import TableDataset
-from lodger.engine.data.sets.numbers import taken
 from lodger.engine.store.connection.transactions import Transactions
 from lodger.engine.store.drivers import driver_of, patience
 from lodger.engine.store.drivers.features import StatementTimeout
@@ -38,12 +37,7 @@ class ThreadReads:
         elapsed_s: a clock that never steps.
     """
 
-    def __init__(
-        self,
-        database: Transactions,
-        *,
-        elapsed_s: Callable[[], float],
-    ) -> None:
+    def __init__(self, database: Transactions, *, elapsed_s: Callable[[], float]) -> None:
         self._database = database
         self._elapsed_s = elapsed_s
         # A server that says nothing after its own limit has passed says nothing any more.
@@ -57,16 +51,16 @@ class ThreadReads:
         Raises:
             CallRefused: ``too_slow``.
         """
-        return await self._in_thread(self._answer, work)
+        return await self._in_thread(partial(self._answer, work))
 
-    async def _in_thread(self, function: Callable[..., T], *given: object) -> T:
+    async def _in_thread(self, function: Callable[[], T]) -> T:
         """Run a function in a thread and await its result; a call longer than BRIEF_S no longer counts towards the maximum at once."""
         await self._places.acquire()
         loop, held = asyncio.get_running_loop(), ExitStack()
         held.callback(self._places.release)
         alarm = loop.call_later(BRIEF_S, held.close)
         try:
-            return await loop.run_in_executor(self._pool, function, *given)
+            return await loop.run_in_executor(self._pool, function)
         finally:
             alarm.cancel()
             held.close()
@@ -81,9 +75,17 @@ class ThreadReads:
                 raise CallRefused("too_slow", "the query took too long; ask for less") from error
 
     async def numbers(self, rows: TableDataset, many: int) -> list[int] | None:
-        """Take keys of a dataset from its database: :func:`lodger.engine.data.sets.numbers.taken`."""
-        database = rows.database or self._database
-        return await self._in_thread(taken, database, rows, many)
+        """Take keys from the sequence of a dataset, so that a script knows its new row's id before it is written.
+
+        Unused ones leave gaps, as is usual with sequences. None if there is no sequence, or values may not be given (GENERATED ALWAYS).
+        """
+
+        def take_numbers() -> list[int] | None:
+            """Take the keys in a transaction of their own."""
+            with (rows.database or self._database).write() as connection:
+                return driver_of(connection).take_numbers(connection, rows.origin, rows.key.column.name, many)
+
+        return await self._in_thread(take_numbers)
 
     def close(self) -> None:
         """End the threads of queries; safe to call twice."""

@@ -4,30 +4,15 @@ A script's filters, keys and values are added to these statements with AND, so t
 """
 
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 import sqlalchemy as sa
 
 from lodger.engine.core.refusal import denied
-from lodger.engine.data.sets.dataset import Collection
+from lodger.engine.data.sets.dataset import Collection, Dataset
 from lodger.engine.store.drivers.expressions import same_text
 from lodger.engine.store.drivers.prepared import Prepared
 from lodger.engine.store.schema.script_data import documents, kv
-
-
-class TenantTable(Protocol):
-    """Rows that carry their tenant."""
-
-    @property
-    def table(self) -> sa.Table:
-        """The table of the rows."""
-
-    @property
-    def tenant_column(self) -> sa.Column[Any]:
-        """The column with the tenant."""
-
-    def tenant_value(self, tenant_id: str) -> Any:
-        """Return a tenant's id as this table stores it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +29,10 @@ class OwnTable:
     def tenant_value(self, tenant_id: str) -> str:
         """Return the tenant's id, unchanged."""
         return tenant_id
+
+
+#: Rows that carry their tenant.
+TenantTable = Dataset | OwnTable
 
 
 def _own(**columns: sa.Column[Any]) -> sa.ColumnElement[bool]:
