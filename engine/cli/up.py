@@ -5,6 +5,7 @@ import shlex
 import sys
 from collections.abc import Callable
 from contextlib import nullcontext, suppress
+from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any, cast
 
@@ -71,7 +72,7 @@ def up(
     if role != "node":
         _require_server()
     raise_descriptor_limit()
-    serving = Serving(role, expose, prepare, name, settings, with_parent=with_parent)
+    serving = Serving(role, expose, prepare, name, settings, with_parent)
     asyncio.run(serving.run())
 
 
@@ -84,29 +85,24 @@ def _require_server() -> None:
         raise Usage("extra_missing.server", names=missing)
 
 
+@dataclass(eq=False)
 class Serving:
-    """One run of the service."""
+    """One run of the service.
 
-    def __init__(
-        self,
-        role: str,
-        expose: str | None,
-        prepare: "Callable[[sync.Engine], Any] | None",
-        name: str | None,
-        settings: Any,
-        *,
-        with_parent: bool,
-    ) -> None:
-        self._role = role
-        self._expose = expose
-        self._prepare = prepare
-        self._name = name
-        self._settings = settings
-        self._with_parent = with_parent
-        self._up = False
-        self._running: Node | None = None
-        #: Code of the error that it waits for and has reported.
-        self._said = ""
+    Attributes:
+        running: the node, once it has started.
+        reported: code of the error that the service waits for and has reported.
+    """
+
+    role: str
+    expose: str | None
+    prepare: "Callable[[sync.Engine], Any] | None"
+    name: str | None
+    settings: Any
+    with_parent: bool
+    is_up: bool = False
+    running: "Node | None" = None
+    reported: str = ""
 
     async def run(self) -> None:
         """Serve until stopped. Waits for a database that cannot be reached yet, for :data:`START_PATIENCE_S`.
@@ -117,11 +113,11 @@ class Serving:
         from lodger.engine.core.clock import SystemClock
         from lodger.engine.core.errors import Unavailable
 
-        if self._settings.secret_keys is not None:
+        if self.settings.secret_keys is not None:
             from lodger.engine.vault.keyring import Keyring
 
             # Else the first secret that is needed would tell: after days, and a tenant.
-            Keyring(self._settings.secret_keys).keys()
+            Keyring(self.settings.secret_keys).keys()
         clock, backoff_s = SystemClock(), BACKOFF_S
         end_s = clock.elapsed_s() + START_PATIENCE_S
         while True:
@@ -131,7 +127,7 @@ class Serving:
                 # An upgrade in another process decides how long: the schema is too old or too new, or just being changed.
                 left_s = None if error.code in SCHEMA else end_s - clock.elapsed_s()
                 # What is up does not end because its database does: its services wait by themselves, each in its way.
-                if self._up or error.code not in WAITED or (left_s is not None and left_s <= 0):
+                if self.is_up or error.code not in WAITED or (left_s is not None and left_s <= 0):
                     raise
                 self._waits(error, left_s)
                 await clock.sleep(backoff_s if left_s is None else min(backoff_s, left_s))
@@ -143,9 +139,9 @@ class Serving:
         write_result({"kind": "waiting", "code": error.code, "why": error.why, "left_s": left})
         if left_s is not None:
             say(f"{error.what} ({error.why}); retrying for {left_s:.0f} s")
-        elif error.code != self._said:
+        elif error.code != self.reported:
             say(f"{error.what} ({error.why}); waiting. To continue: {error.fix}")
-        self._said = error.code
+        self.reported = error.code
 
     async def _serve(self) -> None:
         """Run the API and the node, as the role asks, until a signal comes."""
@@ -158,39 +154,39 @@ class Serving:
 
         stopping, loop = asyncio.Event(), asyncio.get_running_loop()
         async with AsyncExitStack() as stack:
-            if self._role == "api":
-                opened = Engine.open_all(self._settings)
+            if self.role == "api":
+                opened = Engine.open_all(self.settings)
             else:
-                opened = Engine.open(self._settings.database, settings=self._settings)
+                opened = Engine.open(self.settings.database, settings=self.settings)
             engine = await stack.enter_async_context(opened)
             if engine.inner.context.database.created:
-                say(f"the ledger is new and empty: {mask_password(self._settings.database)}")
-            if self._prepare is not None:
-                engine.inner.prepare_each(cast("Callable[[Any], object]", self._prepare))
+                say(f"the ledger is new and empty: {mask_password(self.settings.database)}")
+            if self.prepare is not None:
+                engine.inner.prepare_each(cast("Callable[[Any], object]", self.prepare))
             for number in (signal.SIGINT, signal.SIGTERM):
                 loop.add_signal_handler(number, stopping.set)
                 stack.callback(loop.remove_signal_handler, number)
-            if self._with_parent:
+            if self.with_parent:
                 loop.add_reader(0, stopping.set)
                 stack.callback(loop.remove_reader, 0)
-            elif self._role != "node":
+            elif self.role != "node":
                 self._first_token(engine.inner)
-            if self._role == "api":
+            if self.role == "api":
                 await self._api(stack, engine)
-            if self._role == "all":
+            if self.role == "all":
                 from lodger.engine.cli.child import Child
 
-                child = Child(self._settings, self._expose)
+                child = Child(self.settings, self.expose)
                 await child.start()
                 stack.push_async_callback(child.stop)
-            if not self._with_parent:  # else the port is the parent's
+            if not self.with_parent:  # else the port is the parent's
                 self._serve_metrics(stack, engine)
-            if self._role != "api":
-                self._running = node = await self._node(stack, engine)
-                say(f"node {node.name} runs on {mask_password(self._settings.database)}; Ctrl-C stops it")
-            self._up = True
+            if self.role != "api":
+                self.running = node = await self._node(stack, engine)
+                say(f"node {node.name} runs on {mask_password(self.settings.database)}; Ctrl-C stops it")
+            self.is_up = True
             await self._until(stopping, engine)
-            if not self._with_parent:
+            if not self.with_parent:
                 say("stopping; waiting for running attempts")
 
     async def _until(self, stopping: "asyncio.Event", engine: "Engine") -> None:
@@ -200,13 +196,12 @@ class Serving:
             Unavailable: ledger_replaced.
         """
         import asyncio
-        from contextlib import suppress
 
         database = engine.inner.context.database
         while not stopping.is_set():
             await asyncio.to_thread(database.check_place)
             with suppress(TimeoutError):
-                await asyncio.wait_for(stopping.wait(), self._settings.lease_s)
+                await asyncio.wait_for(stopping.wait(), self.settings.lease_s)
 
     async def _api(self, stack: "AsyncExitStack", engine: "Engine") -> None:
         """Start the HTTP API and stop it with the stack."""
@@ -245,11 +240,11 @@ class Serving:
         """Serve this process's metrics for Prometheus, and its health, if the settings name a port."""
         from lodger.engine.core.metrics import serve
 
-        if self._settings.metrics_port is None:
+        if self.settings.metrics_port is None:
             return
-        host = self._settings.metrics_host
+        host = self.settings.metrics_host
         port, stop = serve(
-            engine.inner.process_metrics, partial(self._problems, engine.inner), host, self._settings.metrics_port
+            engine.inner.process_metrics, partial(self._problems, engine.inner), host, self.settings.metrics_port
         )
         stack.callback(stop)
         write_result({"kind": "metrics", "url": f"http://{host}:{port}/metrics"})
@@ -257,14 +252,12 @@ class Serving:
 
     def _problems(self, engine: "sync.Engine") -> list[str]:
         """Return the reasons why this process is not ready."""
-        if self._role == "api":
-            return engine.unready()
-        return [*engine.unready(), *(self._running.problems() if self._running else ["the node has not started"])]
+        own = self.running.problems() if self.running else ["the node has not started"]
+        return engine.unready() + (own if self.role != "api" else [])
 
     async def _node(self, stack: "AsyncExitStack", engine: "Engine") -> "Node":
         """Start a node and stop it with the stack."""
         import asyncio
-        from contextlib import suppress
 
         from lodger.engine.output import event_lines
 
@@ -285,49 +278,42 @@ class Serving:
                 loop.call_soon_threadsafe(write_event, event)
 
         stack.callback(engine.on_event(forward_event))
-        return await stack.enter_async_context(engine.node(name=self._name))
+        return await stack.enter_async_context(engine.node(name=self.name))
 
     def _command(self, words: str) -> str:
         """Return the text of a command on the ledger of this service; an address with a password is left to LODGER_DATABASE."""
         from lodger.engine.store.drivers.addresses import mask_password
 
-        database = self._settings.database
-        if self._settings.ledgers is not None or database == "lodger.db" or mask_password(database) != database:
+        database = self.settings.database
+        if self.settings.ledgers is not None or database == "lodger.db" or mask_password(database) != database:
             return f"lodger {words}"
         return f"lodger {words} --db {shlex.quote(database)}"
 
     def _first_token(self, engine: "sync.Engine") -> None:
-        """Create the first administrator's token, if there never was one, and show it on a terminal, the only time."""
-        if self._settings.ledgers is None:
-            self._show_first_token(engine)
-            return
+        """Create the first administrator's token, if there never was one, and print it if the output is a terminal, the only time;
+        elsewhere print the command that does so."""
+        from lodger.engine.core.access.audit_context import audit_as
         from lodger.engine.core.errors import Unavailable
         from lodger.engine.sync import Engine
 
+        create, is_one = self._command("token first"), self.settings.ledgers is None
         try:
             # The platform's tokens are in the first ledger, whatever the node's is.
-            with nullcontext(engine) if self._role == "api" else Engine.open_all(self._settings) as system:
-                self._show_first_token(system)
+            with nullcontext(engine) if is_one or self.role == "api" else Engine.open_all(self.settings) as system:
+                if system.tokens.any_administrator():
+                    return
+                write_result({"kind": "token_missing", "fix": create})
+                if is_for_program() or not dashboard_link.shows_secrets():
+                    say(f"there is no administrator's token yet; to create it, run: {create}")
+                    return
+                with audit_as(via="cli"):
+                    made = system.tokens.first("first administrator")
+                if made is not None:
+                    say("token of the first administrator (shown only once):", "", f"    {made.text}", "")
         except Unavailable as error:
-            say(
-                f"{error.what} ({error.why}); to see whether there is an administrator's token: {self._command('token first')}"
-            )
-
-    def _show_first_token(self, engine: "sync.Engine") -> None:
-        """Create and print the first administrator's token if the output is a terminal; elsewhere print the command that does so."""
-        from lodger.engine.core.access.audit_context import audit_as
-
-        if engine.tokens.any_administrator():
-            return
-        create = self._command("token first")
-        write_result({"kind": "token_missing", "fix": create})
-        if is_for_program() or not dashboard_link.shows_secrets():
-            say(f"there is no administrator's token yet; to create it, run: {create}")
-        else:
-            with audit_as(via="cli"):
-                made = engine.tokens.first("first administrator")
-            if made is not None:
-                say("token of the first administrator (shown only once):", "", f"    {made.text}", "")
+            if is_one:
+                raise
+            say(f"{error.what} ({error.why}); to see whether there is an administrator's token: {create}")
 
 
 def raise_descriptor_limit() -> None:
