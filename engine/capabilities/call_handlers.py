@@ -3,7 +3,6 @@
 None is looked up by attribute.
 """
 
-import time
 from dataclasses import asdict
 from typing import Any
 
@@ -64,11 +63,8 @@ async def time_zone(session: Session, given: dict[str, Any]) -> dict[str, Any] |
     """
     if not given["far"]:
         return zone_table(given["name"], far=False)
-    session.require_cpu()
-    begun = time.thread_time_ns()
-    table = zone_table(given["name"], far=True)
-    session.charge_cpu((time.thread_time_ns() - begun) // 1000)
-    return table
+    with session.computing():
+        return zone_table(given["name"], far=True)
 
 
 HANDLERS: dict[str, Handler] = {

@@ -83,18 +83,13 @@ async def _send(
     try:
         return await task
     except asyncio.CancelledError:
-        if not task.cancelled() or _cancelled():
+        own = asyncio.current_task()
+        if not task.cancelled() or (own is not None and own.cancelling()):
             task.cancel()
             raise
         raise CallRefused("aborted", "the request was aborted") from None
     finally:
         fetch_state.running.pop(number, None)
-
-
-def _cancelled() -> bool:
-    """Whether the current asyncio task is being cancelled."""
-    task = asyncio.current_task()
-    return task is not None and task.cancelling() > 0
 
 
 def _request(session: Session, given: dict[str, Any]) -> Request:

@@ -8,6 +8,7 @@ import asyncio
 import hashlib
 import json
 import logging
+from base64 import b64encode
 from collections import Counter
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field, replace
@@ -165,14 +166,7 @@ class ResponseBody:
             while self.is_text and end < len(self.body) and self.body[end] & 0xC0 == 0x80:
                 end -= 1
             chunk = self.body[start:end]
-            chunk_json = {"text": chunk.decode()} if self.is_text else {"bytes": _base64(chunk)}
+            chunk_json = {"text": chunk.decode()} if self.is_text else {"bytes": b64encode(chunk).decode()}
             if len(json.dumps(chunk_json, ensure_ascii=False).encode()) <= max_characters or size <= 4:
                 return chunk_json | {"next": end}
             size //= 2
-
-
-def _base64(data: bytes) -> str:
-    """Return bytes as base64."""
-    from base64 import b64encode
-
-    return b64encode(data).decode()

@@ -45,27 +45,22 @@ def checked_address(text: str) -> str:
     """
     local, at, domain = text.partition("@")
     if not local.isascii():
-        raise _bad_address(
-            f"the part of an address before the @ is ASCII, unlike {local[:64]!r}: servers do not deliver others"
+        raise CallRefused(
+            "bad_address",
+            f"the part of an address before the @ is ASCII, unlike {local[:64]!r}: servers do not deliver others",
         )
     try:
         text = with_ascii_domain(text)
     except ValueError:
-        raise _bad_address(f"{domain[:100]!r} is no domain name") from None
+        raise CallRefused("bad_address", f"{domain[:100]!r} is no domain name") from None
     domain = text.partition("@")[2]
     good = at and "=?" not in text and len(text) <= 254 and len(local) <= 64 and _LOCAL.fullmatch(local)
     if not good or not all(_LABEL.fullmatch(label) for label in domain.split(".")):
-        raise _bad_address(
-            "an address must have the form name@example.com or Ann Example <name@example.com>; several are a list"
+        raise CallRefused(
+            "bad_address",
+            "an address must have the form name@example.com or Ann Example <name@example.com>; several are a list",
         )
     return text
-
-
-def _bad_address(message: str) -> CallRefused:
-    """Return the refusal ``bad_address``."""
-    refused = bad_request(message)
-    refused.code = "bad_address"
-    return refused
 
 
 def _named_address(text: str, names: dict[str, str]) -> str:

@@ -1,6 +1,7 @@
 """The session: one attempt as its host calls see it, such as its tenant, journal, budgets and database access."""
 
 import asyncio
+import time
 import uuid
 from collections.abc import Awaitable, Callable, Collection, Coroutine, Iterator
 from contextlib import contextmanager
@@ -177,6 +178,20 @@ class Session:
     def charge_cpu(self, us: int) -> None:
         """Count CPU time that the engine computed for the attempt."""
         self.spent["computed_us"] = self.computed_us + us
+
+    @contextmanager
+    def computing(self) -> Iterator[None]:
+        """Charge the CPU time of the block, which computes in the present thread for the attempt.
+
+        Raises:
+            CallRefused: ``budget_exceeded``; see :meth:`require_cpu`.
+        """
+        self.require_cpu()
+        begun_ns = time.thread_time_ns()
+        try:
+            yield
+        finally:
+            self.charge_cpu((time.thread_time_ns() - begun_ns) // 1000)
 
     def require_cpu(self) -> None:
         """Refuse to compute more for the attempt than its CPU time.

@@ -166,7 +166,9 @@ def run(arguments: list[str]) -> int:
     except Exception as error:  # noqa: BLE001 - the outermost boundary: every fault is told in words
         if isinstance(error, Explained) and place.given():
             error.fix = place.to_copy(error.fix, all_nouns())
-        return _report(_usage(error), as_json=as_json)
+        # An option parser's error is one of Lodger's, so that programs get JSON for it too.
+        words = Usage("usage", problem=error.format_message()) if hasattr(error, "format_message") else error
+        return _report(words, as_json=as_json)
     return ended if isinstance(ended, int) else 0
 
 
@@ -190,13 +192,6 @@ def unwritten(refused: OSError) -> int:
         with contextlib.suppress(OSError):
             tell(refused, as_json=False)
     return 1
-
-
-def _usage(error: Exception) -> Exception:
-    """Return an option parser's error as a Lodger error, so that programs get JSON for it too."""
-    if hasattr(error, "format_message"):
-        return Usage("usage", problem=error.format_message())
-    return error
 
 
 def _prepare_streams() -> None:

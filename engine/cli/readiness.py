@@ -38,7 +38,7 @@ _MIGRATION = {
 def checks(settings: "Settings", walls: dict[str, Any], db: str | None, clock: Clock | None = None) -> list[Check]:
     """Return every check; an unreachable ledger is one that fails. ``clock`` is this host's."""
     clock = clock or SystemClock()
-    found = [_walls(walls), _tzdata(clock), _descriptors(settings.slots), patiences(settings), *_disks(settings)]
+    found = [_walls(walls), _tzdata(clock), _descriptors(settings.slots), patiences(settings), _cache_disk(settings)]
     return found + _of_ledgers(db, clock)
 
 
@@ -137,11 +137,11 @@ def patiences(settings: "Settings") -> Check:
     )
 
 
-def _disks(settings: "Settings") -> Iterator[Check]:
-    """Check the free space of each folder that is written to."""
+def _cache_disk(settings: "Settings") -> Check:
+    """Check the free space of the folder of the code cache."""
     from lodger.sandbox.runtimes.js.artefact import candidates
 
-    yield _disk("disk of the cache", next(iter(candidates(settings.cache_dir))))
+    return _disk("disk of the cache", next(iter(candidates(settings.cache_dir))))
 
 
 def _disk(name: str, place: Path) -> Check:

@@ -172,9 +172,7 @@ class CommonHeaders:
             await send(message)
 
         try:
-            _require_unambiguous(headers)
-            _require_readable(scope)
-            _require_uncompressed(headers)
+            _require_plain(scope, headers)
             await self._app(scope, receive, send_with_headers)
         except Exception as error:
             if begun:
@@ -182,20 +180,11 @@ class CommonHeaders:
             await problem(error, scope)(scope, receive, send_with_headers)
 
 
-def _require_unambiguous(headers: Headers) -> None:
-    """Refuse a request with both Transfer-Encoding and Content-Length, which proxies read differently."""
+def _require_plain(scope: Scope, headers: Headers) -> None:
+    """Refuse what proxies read differently: a request with both Transfer-Encoding and Content-Length, paths that lead elsewhere, and
+    bytes that are no UTF-8; and a compressed body."""
     if "transfer-encoding" in headers and "content-length" in headers:
         raise Refused(400, "http_ambiguous", headers={"Connection": "close"})
-
-
-def _require_uncompressed(headers: Headers) -> None:
-    """Refuse a compressed body (Content-Encoding)."""
-    if headers.get("content-encoding", "identity").lower() != "identity":
-        raise Refused(415, "content_encoding", headers={"Accept-Encoding": "identity"})
-
-
-def _require_readable(scope: Scope) -> None:
-    """Refuse paths that a proxy could read as others, and bytes that are no UTF-8."""
     segments = [unquote_to_bytes(segment) for segment in scope["raw_path"].split(b"/")]
     if any(segment in {b".", b".."} or b"/" in segment or b"\\" in segment for segment in segments):
         raise Refused(400, "path_invalid")
@@ -204,3 +193,5 @@ def _require_readable(scope: Scope) -> None:
             unquote_to_bytes(part).decode()
         except UnicodeDecodeError:
             raise Refused(400, "path_invalid.encoding") from None
+    if headers.get("content-encoding", "identity").lower() != "identity":
+        raise Refused(415, "content_encoding", headers={"Accept-Encoding": "identity"})

@@ -24,7 +24,6 @@ from lodger.engine.service.engine import Engine
 from lodger.engine.service.operations.route import ROOT, Instant, Route
 from lodger.engine.service.operations.table import OperationTable
 from lodger.engine.store.records import AuditEntry
-from lodger.engine.store.tenants import tenants
 
 PROMETHEUS = "text/plain; version=0.0.4; charset=utf-8"
 #: How long a readiness check waits for the ledger, seconds.
@@ -189,7 +188,7 @@ def _add_others(router: APIRouter, engine: Engine, calls: Calls, description: Ca
         """Answer with all entries of the audit log, a line of JSON each."""
         share = authenticated(request).key
         if tenant_id is not None:
-            await calls.run(share, lambda: _require_tenant(engine, tenant_id))
+            await calls.run(share, lambda: engine.tenants.get(tenant_id))
         entries = engine.audit.export(tenant_id, since=query.since, until=query.until)
         return StreamingResponse(_lines(calls, share, entries), media_type="application/x-ndjson")
 
@@ -232,12 +231,6 @@ def _add_others(router: APIRouter, engine: Engine, calls: Calls, description: Ca
     ) -> Response:
         """Return a tenant's audit log, oldest first, one JSON object a line."""
         return await stream_entries(request, tenant_id, query)
-
-
-def _require_tenant(engine: Engine, tenant_id: str) -> None:
-    """Raise NotFound if there is no such tenant."""
-    with engine.at(tenant_id).context.database.read() as connection:
-        tenants.get(connection, tenant_id)
 
 
 async def _lines(calls: Calls, share: str, entries: Generator[AuditEntry]) -> Any:

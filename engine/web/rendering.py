@@ -5,7 +5,7 @@ import hashlib
 import json
 import re
 from datetime import UTC, datetime
-from functools import cache
+from functools import cache, partial
 from importlib.resources import files
 from importlib.resources.abc import Traversable
 from typing import Any
@@ -16,6 +16,7 @@ from jinja2.runtime import Context
 from markupsafe import Markup
 
 from lodger.engine.core.clock import from_us
+from lodger.engine.core.plain_text import code_frame
 from lodger.engine.core.serialization import to_jsonable
 from lodger.engine.service import effect_diff
 from lodger.engine.service.humanize import WAITS, words_of
@@ -31,8 +32,6 @@ FOLDER = files("lodger.engine.web")
 TEMPLATES = [FOLDER / "templates"]
 #: Static files with the texts of scripts, each with its language.
 CATALOGUES = {f"texts-{language}.js": language for language in LANGUAGES[1:]}
-#: Lines of a script shown around an error.
-FRAME_LINES = 4
 #: Titles of fields whose names are short.
 TITLES = {
     "tz": "Time zone", "dst": "Daylight saving time", "params": "Input", "jitter_s": "Jitter, seconds", "action_id": "Action",
@@ -40,8 +39,6 @@ TITLES = {
     "overran_s": "Overran after, seconds", "silent_s": "Silent after, seconds", "grace_s": "Later than, seconds",
     "given": "Grants", "taken": "Grants", "of": "Its id in the archive", "put": "Save", "people": "Save people",
 }  # fmt: skip
-#: Maximum length of a line of a code frame: a bundle may be one line.
-FRAME_WIDTH = 400
 
 
 def instant(value: datetime | str | None, zone: str = "") -> str:
@@ -123,15 +120,6 @@ def pretty(value: object) -> str:
     return json.dumps(to_jsonable(value), indent=2, ensure_ascii=False)
 
 
-def frame(source: str | None, line: int | None) -> list[tuple[int, str, bool]]:
-    """Return (number, text, whether it is the line) of the lines around a line of a source, each cut; none without it."""
-    lines = (source or "").split("\n")
-    if line is None or not 1 <= line <= len(lines):
-        return []
-    first = max(1, line - FRAME_LINES)
-    return [(at, lines[at - 1][:FRAME_WIDTH], at == line) for at in range(first, min(len(lines), line + 2) + 1)]
-
-
 def _in_one_direction(value: Any) -> Any:
     """Return a value of a template with characters that would turn the text around it shown by their code."""
     if isinstance(value, str) and not isinstance(value, Markup):
@@ -199,7 +187,7 @@ def _environment(language: str) -> Environment:
     }  # fmt: skip
     made.tests["markup"] = lambda value: isinstance(value, Markup)
     made.globals |= {
-        "frame": frame,
+        "frame": partial(code_frame, before=4),
         "field_changes": field_changes,
         "duration": duration,
         "size": size,

@@ -99,12 +99,13 @@ def test_an_action_shows_the_authors_line_in_every_kind_of_file(lodge: RunningAp
     put("acme", "job", job, force=True)
     for file, shown in {
         "lib:money@1/index.js": "library", "lib:money@1/lib/half.js": "inLib", "../helper/main.js": "other",
-        "../src/sum.ts": "&lt;mapped&gt;", "../b": None, "lib:other@1/index.js": None, "main.js": "x" * 400,
+        "../src/sum.ts": "&lt;mapped&gt;", "../b": None, "lib:other@1/index.js": None, "main.js": "x" * 40,
     }.items():  # fmt: skip
         asked = lodge.engine.actions.run_now("acme", "s")
         worked(lodge, fails=True, error=ScriptError("E", "no", file=file, line=2))
         text = browser.get(f"/t/acme/actions/{asked.id}").text
-        assert re.findall(r'class="here"><i>2</i> +(\S*)', text) == ([] if shown is None else [shown]), file
+        lines = re.findall(r"^  2 \| +(\S{1,40})", text, re.MULTILINE)
+        assert lines == ([] if shown is None else [shown]), file
         assert "<b>E</b>: no" in text
         lodge.clock.advance(60)
 

@@ -7,7 +7,6 @@ is charged to the attempt, and the calls of a tenant are computed one after anot
 
 import asyncio
 import hashlib
-import time
 from base64 import b64encode
 from collections.abc import Callable
 from importlib import import_module
@@ -33,17 +32,13 @@ async def _compute(session: Session, work: Callable[[], T]) -> T:
     """Return the result of a computation in a thread, in the tenant's turn, and charge its CPU time."""
     turn = _turns.setdefault(session.claim.tenant_id, asyncio.Lock())
     async with turn:
-        session.require_cpu()
 
-        def work_timed() -> T:
+        def work_charged() -> T:
             """Do the work and charge its CPU time to the script."""
-            begun = time.thread_time_ns()
-            try:
+            with session.computing():
                 return work()
-            finally:
-                session.charge_cpu((time.thread_time_ns() - begun) // 1000)
 
-        return await asyncio.to_thread(work_timed)
+        return await asyncio.to_thread(work_charged)
 
 
 def _failed(message: str) -> CallRefused:

@@ -1,7 +1,6 @@
 """Host side of ``TextDecoder``: the older encodings of the Encoding standard, by Python's codecs and the labels of ``webencodings``."""
 
 import codecs
-import time
 from typing import Any
 
 from webencodings import LABELS
@@ -42,10 +41,8 @@ async def decode(session: Session, given: dict[str, Any]) -> dict[str, Any]:
     if encoding is None or encoding in _UNSUPPORTED:
         raise CallRefused("unknown_encoding", "no encoding of the Encoding standard has this label")
     data = strict_json.read_bytes(given["bytes"])
-    session.require_cpu()
-    begun = time.thread_time_ns()
-    text, rest, valid = decoded(encoding, data, final=given["final"])
-    session.charge_cpu((time.thread_time_ns() - begun) // 1000)
+    with session.computing():
+        text, rest, valid = decoded(encoding, data, final=given["final"])
     return {"encoding": encoding, "text": text, "rest": rest, "valid": valid}
 
 

@@ -357,7 +357,7 @@ def never_instants(tree: Filter) -> Iterator[PathField]:
     if isinstance(tree, And | Or):
         parts = tree.parts
         if isinstance(tree, Or) and any(
-            isinstance(part, Compare) and _is_path(part) and part.value[0] == TIME for part in parts
+            isinstance(part, Compare) and isinstance(part.field, PathField) and part.value[0] == TIME for part in parts
         ):
             return  # both readings of one value
         for part in parts:
@@ -370,10 +370,6 @@ def never_instants(tree: Filter) -> Iterator[PathField]:
         texts = [inner for rank, inner in values if rank == STRING and _DATE.search(inner)]
         if (ordered and values[0][0] not in (TIME, NULL)) or (texts and all(rank != TIME for rank, _ in values)):
             yield tree.field
-
-
-def _is_path(part: Compare) -> bool:
-    return isinstance(part.field, PathField)
 
 
 def operand(field: Field, value: Any, op: Op) -> Any:

@@ -61,7 +61,6 @@ class TableDataset:
     key: ColumnField
     key_source: KeySource
     fields: dict[str, ColumnField]
-    readable: frozenset[str]
     writable: frozenset[str]
     insertable: bool
     deletable: bool
@@ -81,15 +80,15 @@ class TableDataset:
         Raises:
             CallRefused: it is not among the columns that may be read.
         """
-        if name not in self.readable:
-            columns = ", ".join(sorted(self.readable))
+        if name not in self.fields:
+            columns = ", ".join(sorted(self.fields))
             raise bad_request(f"{self.name} has no column {name[:100]!r}; its columns are: {columns}")
         return self.fields[name]
 
     @property
     def shown(self) -> tuple[ColumnField, ...]:
         """The columns that scripts see, in their declared order."""
-        return tuple(item for name, item in self.fields.items() if name in self.readable)
+        return tuple(self.fields.values())
 
 
 @dataclass(frozen=True, slots=True)

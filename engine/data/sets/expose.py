@@ -109,14 +109,18 @@ def expose(
     reads = (
         [_column(table, names, item) for item in read]
         if read is not None
-        else _columns_without_tenant(table, by_column, tenant)
+        else [column for column in table.columns if column is not tenant and column in by_column]
     )
     if table.name.startswith("lodger_"):
         raise InputError("expose_ledger", table=table.name)
     writes = [_column(table, names, item) for item in write]
     if tenant in writes:
         raise InputError("expose_tenant", table=table.name, column=tenant.name)
-    made = [column.name for column in writes if column.computed is not None or _is_generated_always(column)]
+    made = [
+        column.name
+        for column in writes
+        if column.computed is not None or (column.identity is not None and column.identity.always is True)
+    ]
     if made:
         raise InputError("expose_computed", table=table.name, column=made[0])
     hidden = [column.name for column in writes if column not in reads]
@@ -141,7 +145,6 @@ def expose(
         key=key,
         key_source=_key_source(table, key, key.name in writable),
         fields=fields,
-        readable=frozenset(fields),
         writable=writable,
         insertable=may_insert,
         deletable=bool(writes) if delete is None else delete,
@@ -165,10 +168,6 @@ def _feed(table: Table, key: ColumnField, wish: str | None) -> str:
     if wish in (None, "off"):
         return "off"
     raise InputError("expose_feed", table=table.name, kind=key.kind)
-
-
-def _is_generated_always(column: Column[Any]) -> bool:
-    return column.identity is not None and column.identity.always is True
 
 
 def _table(source: Any) -> tuple[Table, dict[str, Column[Any]]]:
@@ -200,11 +199,6 @@ def _column(table: Table, names: dict[str, Column[Any]], item: Any) -> Column[An
     if found is None:
         raise InputError("expose_column", table=table.name, column=item, names=names)
     return found
-
-
-def _columns_without_tenant(table: Table, mapped: Iterable[Column[Any]], tenant: Column[Any]) -> list[Column[Any]]:
-    """Return the mapped columns of a table without the tenant's, in the table's order."""
-    return [column for column in table.columns if column is not tenant and column in set(mapped)]
 
 
 def _key(table: Table, tenant: Column[Any]) -> Column[Any]:

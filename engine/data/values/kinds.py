@@ -7,6 +7,7 @@ bytes, or JSON. Kinds go by the column's type, never by the value: a 64-bit colu
 import datetime as dt
 import re
 import uuid
+from collections.abc import Callable
 from decimal import Context, Decimal, InvalidOperation
 from enum import StrEnum
 from typing import Any
@@ -124,16 +125,6 @@ def _decimal(value: Any) -> Decimal | None:
     return None
 
 
-def _bool(value: Any) -> bool | None:
-    """Return a truth value; None for other values."""
-    return value if isinstance(value, bool) else None
-
-
-def _text(value: Any) -> str | None:
-    """Return a text; None for other values."""
-    return value if isinstance(value, str) else None
-
-
 def _date(value: Any) -> dt.date | None:
     """Return a date from its text; None for other values."""
     if not isinstance(value, str) or not _DATE.fullmatch(value):
@@ -154,13 +145,13 @@ def _uuid(value: Any) -> str | None:
         return None
 
 
-_READ = {
+_READ: dict[Kind, Callable[[Any], Any]] = {
     Kind.INT: _int,
     Kind.BIGINT: _bigint,
     Kind.FLOAT: _float,
     Kind.DECIMAL: _decimal,
-    Kind.BOOL: _bool,
-    Kind.TEXT: _text,
+    Kind.BOOL: lambda value: value if isinstance(value, bool) else None,
+    Kind.TEXT: lambda value: value if isinstance(value, str) else None,
     Kind.INSTANT: strict_json.read_instant,
     Kind.DATE: _date,
     Kind.UUID: _uuid,

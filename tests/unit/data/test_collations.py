@@ -177,4 +177,4 @@ def test_uniqueness_beside_a_tenant_that_compares_loosely_is_an_oracle(org: sa.t
     with pytest.raises(InputError) as refused:
         expose(source, tenant_column="org", write=["email"])
     assert refused.value.code == "expose_unique"
-    assert expose(source, tenant_column="org").readable
+    assert expose(source, tenant_column="org").fields
