@@ -108,6 +108,11 @@ def _tested(test: Path) -> str:
     return test.name.removesuffix(test.suffix).removesuffix(".test")
 
 
+def read_recordings(path: Path) -> list[dict[str, Any]]:
+    """Read a file of recorded responses; raises OSError, or ValueError or InputError for what is none."""
+    return check_recordings(prescan.decode(script_files.regular(path, MAX_BYTES)))
+
+
 def run_tests(
     folder: ScriptFolder, wanted: str | None = None, *, live: bool = False, functions: Iterable[PlatformFunction] = ()
 ) -> TestRun:
@@ -150,37 +155,27 @@ def _collect(stage: Stage, folder: ScriptFolder, path: Path, name: str, done: Te
         own = {file: text for file, text in files.items() if file != "main.js"}
         if wrong := next(faults(own), None):
             shown = f"{wrong.name}: {wrong.message}"
-            done.findings.append(
-                Finding("error", wrong.file or path.name, wrong.line, wrong.column, "test_invalid", shown)
-            )
+            file = wrong.file or path.name
+            done.findings.append(Finding("error", file, "test_invalid", shown, "", wrong.line, wrong.column))
             return
         stage.engine.scripts.put(TENANT, name, files)
     except (OSError, UnicodeDecodeError, InputError) as error:
-        done.findings.append(Finding("error", path.name, None, None, "test_invalid", str(error)))
+        done.findings.append(Finding("error", path.name, "test_invalid", str(error)))
         return
     ended = _once(stage, TENANT, name, None)
     if ended.outcome != "ok" or not isinstance(ended.result, list):
         why = ended.error
         shown = f"{why.name}: {why.message}" if why else "the file has no cases"
         line, column = (why.line, why.column) if why and why.file == path.name else (None, None)
-        done.findings.append(Finding("error", path.name, line, column, "test_invalid", shown))
+        done.findings.append(Finding("error", path.name, "test_invalid", shown, "", line, column))
         return
     for index, each in enumerate(ended.result[: MAX_CASES - len(done.cases)]):
         said = each if isinstance(each, dict) else {}
         options = said.get("options")
         done.cases.append(Case(path, index, str(said.get("name"))[:200], options if isinstance(options, dict) else {}))
     if not ended.result:
-        done.findings.append(
-            Finding(
-                "warning",
-                path.name,
-                None,
-                None,
-                "test_empty",
-                "the file has no case",
-                "call test(name, options, check)",
-            )
-        )
+        advice = "call test(name, options, check)"
+        done.findings.append(Finding("warning", path.name, "test_empty", "the file has no case", advice))
 
 
 def _bundle(folder: ScriptFolder, path: Path, source: str) -> dict[str, str]:
@@ -277,7 +272,7 @@ class _Play:
         """Read the recorded responses of a case."""
         path = recordings_of(case.path)
         try:
-            return check_recordings(prescan.decode(script_files.regular(path, MAX_BYTES)))
+            return read_recordings(path)
         except FileNotFoundError:
             return []
         except (OSError, ValueError) as error:

@@ -18,18 +18,15 @@ from lodger.engine.core.execution import Claim
 from lodger.engine.core.functions import PlatformFunction
 from lodger.engine.core.plain_text import code_frame
 from lodger.engine.effects.finished import Finished
-from lodger.engine.output import script_files
-from lodger.engine.output.files import MAX_BYTES
 from lodger.engine.service.effect_diff import lines
 from lodger.engine.store.records import Schedule
 from lodger.engine.testing import Stage
-from lodger.engine.testing.recordings import Recordings, check_recordings
+from lodger.engine.testing.recordings import Recordings
 from lodger.engine.workbench import script_folder, stocking
-from lodger.engine.workbench.cases import SEED, SEEDING
+from lodger.engine.workbench.cases import SEED, SEEDING, read_recordings
 from lodger.engine.workbench.check import TENANT
 from lodger.engine.workbench.findings import Finding, similar
 from lodger.engine.workbench.script_folder import ScriptFolder
-from lodger.sandbox import prescan
 from lodger.sandbox.job import LogLine
 
 #: One report: its ``kind`` is run, log, skipped, reload, finding or time.
@@ -71,7 +68,7 @@ class DevSession:
             ended = engine.actions.get(TENANT, made.id)
             if ended.error is not None:
                 what = f"the data of [dev] cannot be stored: {ended.error.message}"
-                self._found(Finding("error", "schedules.toml", None, None, "seed_refused", what))
+                self._found(Finding("error", "schedules.toml", "seed_refused", what))
         self._stage.engine.on_event(self._happened)
         self._stamp = stamp(self.folder.path)
         self._store(set(self.folder.scripts), None)
@@ -86,7 +83,7 @@ class DevSession:
         stored = {each.name: each.version for each in engine.scripts.list(TENANT)}
         for script, version in stored.items() if before is not None else ():
             if old.get(script) != version:
-                self._report({"kind": "reload", "at": zulu(self.now), "script": script, "version": version})
+                self._tell("reload", script=script, version=version)
         for name, fields in folder.file.schedules.items():
             if before is not None and fields == before.file.schedules.get(name):
                 continue
@@ -95,16 +92,20 @@ class DevSession:
             if not found and stocking.readable(fields):
                 found = stocking.store_schedule(engine, TENANT, folder, name, fields)
                 if before is not None and not found:
-                    self._report({"kind": "reload", "at": zulu(self.now), "schedule": name})
+                    self._tell("reload", schedule=name)
             refused += found
         for each in self.schedules():
             if each.name not in folder.file.schedules and not folder.findings:
                 engine.schedules.delete(TENANT, each.name)
-                self._report({"kind": "reload", "at": zulu(self.now), "schedule": each.name, "deleted": True})
+                self._tell("reload", schedule=each.name, deleted=True)
         for finding in (*folder.findings, *refused):
             self._found(finding)
         self._names = {each.id: each.name for each in self.schedules()}
         self._give_recordings()
+
+    def _tell(self, kind: str, at: datetime | None = None, **more: Any) -> None:
+        """Report something that happened, by default now."""
+        self._report({"kind": kind, "at": zulu(at or self.now)} | more)
 
     def _found(self, finding: Finding) -> None:
         """Report a finding about the folder."""
@@ -115,9 +116,9 @@ class DevSession:
         recordings: list[dict[str, Any]] = []
         for path in sorted(self.folder.path.glob("*.fetches.json")):
             try:
-                recordings += check_recordings(prescan.decode(script_files.regular(path, MAX_BYTES)))
+                recordings += read_recordings(path)
             except (OSError, ValueError) as error:
-                self._found(Finding("error", path.name, None, None, "recording_invalid", str(error)))
+                self._found(Finding("error", path.name, "recording_invalid", str(error)))
         self._way_out.give(TENANT, recordings)
 
     def reload(self, at: datetime | None = None) -> bool:
@@ -187,15 +188,7 @@ class DevSession:
 
     def log(self, claim: Claim, line: LogLine) -> None:
         """Report a line of a running script."""
-        self._report(
-            {
-                "kind": "log",
-                "at": zulu(from_us(claim.started_us)),
-                "script": claim.script_name,
-                "level": line.level,
-                "text": line.text,
-            }
-        )
+        self._tell("log", from_us(claim.started_us), script=claim.script_name, level=line.level, text=line.text)
 
     def _happened(self, event: Event) -> None:
         """Report an event of the engine to the listener of the session."""
@@ -204,8 +197,7 @@ class DevSession:
         if event.kind == "finished" and isinstance(finished, Finished):
             self._report(self._run(event, finished, schedule))
         elif event.kind == "skipped":
-            slot = from_us(details["slot_us"])
-            self._report({"kind": "skipped", "at": zulu(slot), "schedule": schedule, "reason": details.get("reason")})
+            self._tell("skipped", from_us(details["slot_us"]), schedule=schedule, reason=details.get("reason"))
 
     def _run(self, event: Event, finished: Finished, schedule: str | None) -> Report:
         """Return the report of a run that has ended."""
@@ -213,19 +205,10 @@ class DevSession:
         slot, name = details.get("slot_us"), str(details["script"])
         error: dict[str, Any] | None = None
         if finished.error is not None:
-            script = self.folder.scripts.get(name)
-            shown = finished.error
-            error = {
-                "name": shown.name,
-                "message": shown.message,
-                "file": None,
-                "line": shown.line,
-                "column": shown.column,
-                "frame": [],
-            }
-            if script is not None:
-                error["file"] = script.shown(self.folder.path, shown.file)
-                error["frame"] = code_frame(script.text(shown.file), shown.line, shown.column)
+            script, shown = self.folder.scripts.get(name), finished.error
+            error = {part: getattr(shown, part) for part in ("name", "message", "line", "column")}
+            error["file"] = script and script.shown(self.folder.path, shown.file)
+            error["frame"] = code_frame(script.text(shown.file), shown.line, shown.column) if script else []
         return {
             "kind": "run", "at": zulu(from_us(event.at_us)), "schedule": schedule, "script": name,
             "slot": zulu(from_us(slot)) if isinstance(slot, int) else None, "outcome": str(details["outcome"]),

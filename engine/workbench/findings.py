@@ -14,11 +14,11 @@ class Finding:
 
     level: str
     file: str
-    line: int | None
-    column: int | None
     code: str
     message: str
     fix: str = ""
+    line: int | None = None
+    column: int | None = None
 
     def __str__(self) -> str:
         place = ":".join(str(each) for each in (self.file, self.line, self.column) if each is not None)

@@ -107,7 +107,7 @@ def read_text(text: str, default_name: str) -> SchedulesFile:
         body = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         message, (line, column) = toml_places.error_place(error, text)
-        wrong = Finding("error", NAME, line, column, "toml_invalid", message, "see https://toml.io")
+        wrong = Finding("error", NAME, "toml_invalid", message, "see https://toml.io", line, column)
         return SchedulesFile(default_name, findings=(wrong,))
     except RecursionError:
         return SchedulesFile(default_name, findings=(_whole("the file is nested too deeply"),))
@@ -116,7 +116,7 @@ def read_text(text: str, default_name: str) -> SchedulesFile:
 
 def _whole(message: str) -> Finding:
     """Return a finding about the whole file, without a line."""
-    return Finding("error", NAME, None, None, "toml_invalid", message)
+    return Finding("error", NAME, "toml_invalid", message)
 
 
 class _Reader:
@@ -280,7 +280,7 @@ def _finding(
     """Return the error at a key, or at the nearest table around it."""
     near = (path[:depth] for depth in range(len(path), 0, -1) if path[:depth] in places)
     line, column = next((places[each] for each in near), (None, None))
-    return Finding("error", NAME, line, column, code, message, fix)
+    return Finding("error", NAME, code, message, fix, line, column)
 
 
 def _said(error: InputError) -> str:

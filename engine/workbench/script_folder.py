@@ -162,7 +162,7 @@ def _has_only_types(path: Path) -> bool:
 def _refused(path: Path, wrong: Usage | InputError) -> Finding:
     """Return the finding about a file that could not be read."""
     body = wrong.as_dict()
-    return Finding("error", path.name, None, None, body["code"], body["message"], body.get("fix", ""))
+    return Finding("error", path.name, body["code"], body["message"], body.get("fix", ""))
 
 
 def _left_out(root: Path, scripts: Iterable[FolderScript], tests: Iterable[Path]) -> Iterator[Finding]:
@@ -188,7 +188,7 @@ def _left_out(root: Path, scripts: Iterable[FolderScript], tests: Iterable[Path]
             fix = f"import it by its path, such as './{place}', or write export default before the function to run"
             if len(each.relative_to(root).parts) > 1 and not _is_module(each):
                 fix = f"import it by its path, such as './{place}'; scripts are files of the folder itself, and folders with a main.js"
-            yield Finding("warning", place, None, None, "file_left_out", what, fix)
+            yield Finding("warning", place, "file_left_out", what, fix)
 
 
 def _may_hold_modules(folder: Path) -> bool:

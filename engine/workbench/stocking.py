@@ -50,17 +50,8 @@ def store_script(engine: "Engine", tenant_id: str, folder: ScriptFolder, script:
         file = details.get("file")
         shown = script.shown(folder.path, file if isinstance(file, str) else None)
         message = _PLACE.sub("", error.what.removeprefix(f"script {script.name!r} cannot run: "))
-        return [
-            Finding(
-                "error",
-                shown,
-                details.get("line"),
-                details.get("column"),
-                error.code,
-                message,
-                _near_file(folder, message) or _fix(error) or error.why,
-            )
-        ]
+        fix = _near_file(folder, message) or _fix(error) or error.why
+        return [Finding("error", shown, error.code, message, fix, details.get("line"), details.get("column"))]
     return []
 
 
@@ -105,7 +96,7 @@ def further_mistakes(
                 known.add((shown, each.line))
                 message = f"{each.name}: {each.message}"
                 fix = _near_file(folder, message)
-                found.append(Finding("error", shown, each.line, each.column, "source_refused", message, fix))
+                found.append(Finding("error", shown, "source_refused", message, fix, each.line, each.column))
     return found
 
 
@@ -215,7 +206,7 @@ def missing_grants(folder: ScriptFolder) -> list[Finding]:
                 line = text.count("\n", 0, at) + 1
                 message = f"the script seems to need the grant {grant}"
                 fix = f'for development: grants = ["{grant}"] in [dev]; for a tenant: lodger grant give TENANT {grant}'
-                hints.append(Finding("hint", script.shown(folder.path, file), line, None, "grant_hint", message, fix))
+                hints.append(Finding("hint", script.shown(folder.path, file), "grant_hint", message, fix, line))
     return hints
 
 
@@ -230,7 +221,7 @@ def unknown(folder: ScriptFolder) -> list[Finding]:
         for each in unknown_names(script.source, of_platform) if isinstance(script.source, dict) else ():
             file = script.shown(folder.path, each.file)
             fix = "declare or import the name, or correct it; docs/reference/javascript.md names all that a script has"
-            warning = Finding("warning", file, each.line, each.column, "name_unknown", each.message, fix)
+            warning = Finding("warning", file, "name_unknown", each.message, fix, each.line, each.column)
             found[file, each.line, each.message] = warning
     return list(found.values())
 
