@@ -3,11 +3,11 @@
 import os
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
-from lodger.engine.cli.place import chosen
+from lodger.engine.cli.place import Place, chosen
 from lodger.engine.core import ledger_file
 from lodger.engine.core.errors import NotFound, Unavailable, Usage
 from lodger.engine.core.partial_answers import sentence, unreachable_ledgers
@@ -20,16 +20,8 @@ if TYPE_CHECKING:
 
 @contextmanager
 def opened(db: str | None, *, local: str | None = None, creates: bool = False) -> Iterator["Engine"]:
-    """Open the engine or client for ``--db`` as :func:`_opened` does; afterwards, name on stderr the ledgers that could not be asked."""
-    with _opened(db, local=local, creates=creates) as engine, unreachable_ledgers() as missing:
-        yield engine
-    if missing:
-        sys.stderr.write(sentence(missing) + "\n")
-
-
-@contextmanager
-def _opened(db: str | None, *, local: str | None, creates: bool) -> Iterator["Engine"]:
-    """Open the ledger at ``--db`` or of profile and settings, the ledgers of the file LODGER_LEDGERS, or the named server.
+    """Open the ledger at ``--db`` or of profile and settings, the ledgers of the file LODGER_LEDGERS, or the named server; afterwards,
+    name on stderr the ledgers that could not be asked.
 
     Args:
         local: why the command needs a local ledger; None if it works with a server.
@@ -40,10 +32,18 @@ def _opened(db: str | None, *, local: str | None, creates: bool) -> Iterator["En
         Usage: verb_local, place_ambiguous, and errors of the profiles.
     """
     place = chosen(db, local=local)
-    if place.server is not None:
-        with _asked(place.server, place.token) as client:
-            yield client
-        return
+    with (
+        _local(place, creates=creates) if place.server is None else _client(place.server, place.token) as engine,
+        unreachable_ledgers() as missing,
+    ):
+        yield engine
+    if missing:
+        sys.stderr.write(sentence(missing) + "\n")
+
+
+@contextmanager
+def _local(place: Place, *, creates: bool) -> Iterator["Engine"]:
+    """Open the ledger or the ledgers of a place for a block; see :func:`opened`."""
     from lodger.engine.core.access.audit_context import audit_as
     from lodger.engine.store.drivers.addresses import mask_password
     from lodger.engine.sync import Engine
@@ -120,13 +120,11 @@ def _file(place: str) -> Path | None:
     return None if "://" in place or place == ":memory:" else Path(place)
 
 
-@contextmanager
-def _asked(server: str, token: str | None) -> Iterator["Engine"]:
-    """Open a client of a server, which has the engine's operations, for a block."""
+def _client(server: str, token: str | None) -> AbstractContextManager["Engine"]:
+    """Return a client of a server, which has the engine's operations."""
     try:
         from lodger.engine.client.blocking import Client
     except ModuleNotFoundError as missing:
         raise Usage("extra_missing.client", name=missing.name) from None
-    with Client(server, token) as client:
-        # A client has the engine's verbs, with the same signatures; a test holds the two together.
-        yield cast("Engine", client)
+    # A client has the engine's verbs, with the same signatures; a test holds the two together.
+    return cast("AbstractContextManager[Engine]", Client(server, token))

@@ -162,41 +162,33 @@ def chosen(db: str | None, *, local: str | None = None) -> Place:
     """
     if db is not None and "--server" in _said:
         raise Usage("place_ambiguous")
-    profile = profile_named(_said.get("--profile") or os.environ.get(PROFILE))
-    if "--server" in _said:
-        server, server_source = _said["--server"], "option"
-    elif db is not None:
-        server, server_source = None, "option"
-    elif "--profile" not in _said and os.environ.get("LODGER_SERVER"):
-        server, server_source = os.environ["LODGER_SERVER"], "environment"
-    elif profile is not None and profile.server:
-        server, server_source = profile.server, f"profile {profile.name}"
-    else:
-        server, server_source = None, "default"
+    asked, option, environment = "--profile" in _said, _said.get("--server"), os.environ.get
+    profile = profile_named(_said.get("--profile") or environment(PROFILE)) or Profile("")
+    of_profile = f"profile {profile.name}"
+    server, server_source = _first(
+        (option, option, "option"),
+        (db is not None, None, "option"),
+        (not asked and environment("LODGER_SERVER"), environment("LODGER_SERVER"), "environment"),
+        (profile.server, profile.server, of_profile),
+    )
     if local is not None and server is not None:
         raise Usage("verb_local", reason=local)
-    token, token_source = _token(server, profile)
-    if db is not None:
-        database, database_source = db, "option"
-    elif "--profile" in _said and profile is not None and profile.db:
-        database, database_source = profile.db, f"profile {profile.name}"
-    elif os.environ.get("LODGER_DATABASE") or os.environ.get("LODGER_LEDGERS"):
-        database, database_source = None, "environment"
-    elif profile is not None and profile.db:
-        database, database_source = profile.db, f"profile {profile.name}"
-    else:
-        database, database_source = None, "default"
-    return Place(
-        server, server_source, token, token_source, database, database_source, profile.name if profile else None
+    # A profile's token is sent to that profile's server only.
+    is_own = server is not None and (profile.server or "").rstrip("/") == server.rstrip("/")
+    token, token_source = _first(
+        (server is None, None, "default"),
+        (environment("LODGER_TOKEN"), environment("LODGER_TOKEN"), "environment"),
+        (is_own and profile.token, profile.token, of_profile),
     )
+    database, database_source = _first(
+        (db is not None, db, "option"),
+        (asked and profile.db, profile.db, of_profile),
+        (environment("LODGER_DATABASE") or environment("LODGER_LEDGERS"), None, "environment"),
+        (profile.db, profile.db, of_profile),
+    )
+    return Place(server, server_source, token, token_source, database, database_source, profile.name or None)
 
 
-def _token(server: str | None, profile: Profile | None) -> tuple[str | None, str]:
-    """Return the token for a server, and where it comes from. A profile's token is only sent to that profile's server."""
-    if server is None:
-        return None, "default"
-    if os.environ.get("LODGER_TOKEN"):
-        return os.environ["LODGER_TOKEN"], "environment"
-    if profile is not None and profile.token and profile.server and profile.server.rstrip("/") == server.rstrip("/"):
-        return profile.token, f"profile {profile.name}"
-    return None, "default"
+def _first(*ways: tuple[object, str | None, str]) -> tuple[str | None, str]:
+    """Return the value and the source of the first way, (whether it applies, value, source) each, that applies; else the default."""
+    return next(((value, source) for applies, value, source in ways if applies), (None, "default"))
