@@ -9,10 +9,10 @@ from typing import Any
 from lodger.engine.capabilities.db_read import lookup, read_key, read_page, refuse_misread
 from lodger.engine.capabilities.db_write import new_row, new_values, writable
 from lodger.engine.capabilities.session import Session
-from lodger.engine.core.refusal import CallRefused, bad_request, denied
+from lodger.engine.core.refusal import CallRefused, bad_request
 from lodger.engine.data.filtering.evaluator import Row
 from lodger.engine.data.filtering.parsing import And, Compare, Filter, Op, Order, chooses_all, read_filter
-from lodger.engine.data.sets.dataset import Collection, Dataset, TableDataset
+from lodger.engine.data.sets.dataset import Collection, Dataset
 from lodger.engine.effects.effect import Delete, Update, apply_to, on_wire
 
 #: Maximum total size of the rows chosen by one filter, bytes.
@@ -45,9 +45,7 @@ async def update_many(session: Session, given: dict[str, Any]) -> int:
 
 async def delete_many(session: Session, given: dict[str, Any]) -> int:
     """Handle db.deleteMany: return the number of rows."""
-    rows = await writable(session, given)
-    if isinstance(rows, TableDataset) and not rows.deletable:
-        raise denied(f"rows of {rows.name} cannot be deleted by scripts")
+    rows = await writable(session, given, deletes=True)
     found = await _select(session, rows, _filter(session, rows, given, "deleteMany({}, { all: true })"))
     for row in found:
         session.journal.delete(Delete(rows, row[rows.key.name], line=given["line"]), row)

@@ -20,13 +20,15 @@ from lodger.engine.effects.effect import Delete, Increment, Update, amount_of, o
 MAX_DOCUMENT = 64 * 1024
 
 
-async def writable(session: Session, given: dict[str, Any]) -> Dataset:
+async def writable(session: Session, given: dict[str, Any], *, deletes: bool = False) -> Dataset:
     """Return the dataset to be written.
 
     Raises:
-        CallRefused: ``denied``: its database has no table for receipts.
+        CallRefused: ``denied``: its database has no table for receipts, or with ``deletes`` its rows cannot be deleted.
     """
     rows = session.datasets.named(given["set"])
+    if deletes and isinstance(rows, TableDataset) and not rows.deletable:
+        raise denied(f"rows of {rows.name} cannot be deleted by scripts")
     database = database_of(rows)
     if database is not None and not await database.ask(database.receives):
         raise denied(
@@ -93,9 +95,7 @@ async def increment(session: Session, given: dict[str, Any]) -> None:
 
 async def delete(session: Session, given: dict[str, Any]) -> bool:
     """Handle db.delete: return whether the row existed."""
-    rows = await writable(session, given)
-    if isinstance(rows, TableDataset) and not rows.deletable:
-        raise denied(f"rows of {rows.name} cannot be deleted by scripts")
+    rows = await writable(session, given, deletes=True)
     key = read_key(rows, given["id"])
     committed = await committed_row(session, rows, key) if session.journal.needs(rows, key) else None
     if session.journal.current(rows, key, committed) is None:
