@@ -59,23 +59,17 @@ class Stale(Conflict):
     """The stored state is not the one that the caller named with If-Match."""
 
 
+#: Statuses of errors of the engine, by the first class that they are of.
+_STATUSES = ((NotFound, 404), (Stale, 412), (Conflict, 409), (InputError, 422), (Unavailable, 503), (SandboxError, 503))
+
+
 def status_of(error: Exception) -> int:
     """Return the HTTP status of an error of the engine."""
     if isinstance(error, Refused):
         return error.status
-    if isinstance(error, NotFound):
-        return 404
-    if isinstance(error, Stale):
-        return 412
-    if isinstance(error, Conflict):
-        return 409
-    if isinstance(error, InputError):
+    if isinstance(error, SandboxError) and isinstance(error, ValueError):
         return 422
-    if isinstance(error, Unavailable):
-        return 503
-    if isinstance(error, SandboxError):
-        return 422 if isinstance(error, ValueError) else 503
-    return 500
+    return next((status for kind, status in _STATUSES if isinstance(error, kind)), 500)
 
 
 def problem(error: Exception, scope: Scope) -> Response:

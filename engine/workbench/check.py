@@ -49,12 +49,7 @@ def examine(engine: "Engine", folder: ScriptFolder) -> tuple[list[Finding], list
     refused = stocking.store_scripts(engine, TENANT, folder)
     broken = {script.name for script in folder.scripts.values() if stocking.is_refused(folder, script, refused)}
     refused += stocking.further_mistakes(engine, TENANT, folder, broken, refused)
-    findings = [
-        *folder.findings,
-        *refused,
-        *stocking.unused(folder),
-        *stocking.missing_grants(folder),
-    ]
+    findings = [*folder.findings, *refused, *stocking.unused(folder)]
     told = {(each.file, each.line) for each in refused}
     findings += [each for each in stocking.unknown(folder) if (each.file, each.line) not in told]
     # A script that was refused has its own finding already; its schedules are checked all the same.

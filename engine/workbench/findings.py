@@ -4,13 +4,11 @@ import difflib
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-#: An error makes a deployment impossible; a warning and a hint do not.
-LEVELS = ("error", "warning", "hint")
-
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One finding. ``line`` and ``column`` are 1-based; None if it concerns the whole file."""
+    """One finding. ``level`` is error, which makes a deployment impossible, or warning; ``line`` and ``column`` are 1-based, None if it
+    concerns the whole file."""
 
     level: str
     file: str

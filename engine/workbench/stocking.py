@@ -4,8 +4,6 @@ import re
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
-from lodger.engine.core.access.grants import DEFAULT, Grants, parse
-from lodger.engine.core.access.origins import parse_origin
 from lodger.engine.core.errors import InputError, NotFound
 from lodger.engine.recurrence.rule import DstPolicy
 from lodger.engine.service.checks.source_check import NOWHERE
@@ -24,17 +22,9 @@ if TYPE_CHECKING:
 #: Key of the file that an error of a schedule is about, by the beginning of its code; else the schedule's table.
 _KEYS = (("script", "script"), ("version", "version"), ("steps", "script"), ("rule", "rules"), ("params", "params"),
          ("fields", "params"), ("limit", "limits"), ("placement", "placement"))  # fmt: skip
-#: A request with a literal URL, a literal name of a secret, and a call about later runs with a literal name of a script.
-_FETCH = re.compile(r"""\bfetch\s{0,20}\(\s{0,20}["'`](https?://[A-Za-z0-9.-]{1,253}(?::\d{1,5})?)(?=["'`/?#])""")
 #: The place in an error's message, which a finding has beside it.
 _PLACE = re.compile(r"^[^:\n]{0,200}?, line \d+(, column \d+)?: ")
 _MISSING = re.compile(r"cannot find module '\.{1,2}/(?:[^']*/)?([^'/]+)'")
-_SECRET = re.compile(r"""\bsecrets\s{0,20}\.\s{0,20}(?!(?:basic|read)\b)([A-Za-z0-9_]{1,64})\b""")
-_RUN = re.compile(
-    r"""\bschedule\s{0,20}\.\s{0,20}(?:runAt|runIn|cancel)\s{0,20}\([^;]{0,500}?"""
-    r"""\bscript\s{0,20}:\s{0,20}(["'`])([^\s/\\*$"'`]{1,200})\1"""
-)
-
 #: File in which `lodger init` declares the platform's tables and functions.
 TYPES_OF_PLATFORM = "lodger-types/sets.d.ts"
 _DECLARED = re.compile(r"^declare const (\w+)", re.MULTILINE)
@@ -196,20 +186,6 @@ def readable(fields: dict[str, Any]) -> bool:
     return all(name in fields for name, each in schedules_file.keys("schedules.create").items() if each.needed)
 
 
-def missing_grants(folder: ScriptFolder) -> list[Finding]:
-    """Return a hint for each grant that a script seems to need by the URLs and names in its text, and that [dev] does not give."""
-    held = parse([*DEFAULT.split(), *folder.file.dev.grants])
-    hints = []
-    for script in folder.scripts.values():
-        for file, text in script.source.items() if isinstance(script.source, dict) else ():
-            for at, grant in _grants_of(text, script.name, held):
-                line = text.count("\n", 0, at) + 1
-                message = f"the script seems to need the grant {grant}"
-                fix = f'for development: grants = ["{grant}"] in [dev]; for a tenant: lodger grant give TENANT {grant}'
-                hints.append(Finding("hint", script.shown(folder.path, file), "grant_hint", message, fix, line))
-    return hints
-
-
 def unknown(folder: ScriptFolder) -> list[Finding]:
     """Return a warning for each global name that a script uses and that neither Lodger nor the platform's types declare."""
     try:
@@ -224,23 +200,6 @@ def unknown(folder: ScriptFolder) -> list[Finding]:
             warning = Finding("warning", file, "name_unknown", each.message, fix, each.line, each.column)
             found[file, each.line, each.message] = warning
     return list(found.values())
-
-
-def _grants_of(text: str, script: str, held: Grants) -> Iterable[tuple[int, str]]:
-    """Return (position in the text, grant) for each grant that a script's text seems to need and does not hold."""
-    for found in _FETCH.finditer(text):
-        try:
-            origin = parse_origin(found[1])
-        except InputError:
-            continue
-        if not held.of_fetch(origin):
-            yield found.start(), f"fetch:{found[1].removeprefix('https://')}"
-    for found in _SECRET.finditer(text):
-        if not held.of_secret(found[1]):
-            yield found.start(), f"secret:{found[1]}"
-    for found in _RUN.finditer(text):
-        if not held.of_run(found[2], own=found[2] == script):
-            yield found.start(), f"run:{found[2]}"
 
 
 def unused(folder: ScriptFolder) -> list[Finding]:

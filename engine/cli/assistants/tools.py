@@ -4,7 +4,7 @@ import inspect
 import json
 from collections.abc import Callable
 from importlib.resources import files
-from typing import TYPE_CHECKING, Any, get_type_hints
+from typing import TYPE_CHECKING, Any
 
 from mcp.server.mcpserver import MCPServer
 from mcp.server.mcpserver.exceptions import ToolError
@@ -15,8 +15,8 @@ from lodger.engine.core.serialization import to_jsonable
 from lodger.engine.core.version import VERSION
 from lodger.engine.features import TABLE
 from lodger.engine.output.failure import described
-from lodger.engine.service.operations.declaration import JOINED, UNCHANGED
-from lodger.engine.service.operations.route import Operation, wire
+from lodger.engine.service.operations.declaration import UNCHANGED
+from lodger.engine.service.operations.route import Operation
 from lodger.engine.store.records import Page
 from lodger.stdlib import declarations
 
@@ -86,14 +86,11 @@ def skill() -> str:
 
 def _tool(engine: "Engine", operation: Operation, tenant_id: str, fixed: dict[str, Any]) -> Callable[..., str]:
     """Return an operation as a function of JSON values that returns JSON text, with the tenant and fixed parameters bound."""
-    hints = get_type_hints(operation.function)
-    declared = [
-        each for each in inspect.signature(operation.function).parameters.values() if each.name not in ("self", JOINED)
-    ]
-    bound = fixed | ({"tenant_id": tenant_id} if any(each.name == "tenant_id" for each in declared) else {})
-    offered = [each for each in declared if each.name not in bound]
+    route = next(each for each in TABLE.routes_of(operation.name) if each.raw is None)
+    bound = fixed | ({"tenant_id": tenant_id} if any(each.name == "tenant_id" for each in route.parameters) else {})
+    offered = [each for each in route.parameters if each.name not in bound]
     # An omitted parameter is one that has its default: JSON has no value for "unchanged".
-    omitted = {each.name: None if each.default is UNCHANGED else each.default for each in offered}
+    omitted = {each.name: each.shown for each in offered}
 
     def call_operation(**given: Any) -> str:
         """Carry out the operation with a model's arguments; return the result as text."""
@@ -113,10 +110,11 @@ def _tool(engine: "Engine", operation: Operation, tenant_id: str, fixed: dict[st
     call_operation.__name__ = operation.name.replace(".", "_")
     call_operation.__doc__ = inspect.getdoc(operation.function)
     parameters = [
-        each.replace(
-            kind=inspect.Parameter.KEYWORD_ONLY,
-            annotation=wire(hints[each.name]) | None if each.default is UNCHANGED else wire(hints[each.name]),
-            default=omitted[each.name],
+        inspect.Parameter(
+            each.name,
+            inspect.Parameter.KEYWORD_ONLY,
+            annotation=each.kind | None if each.default is UNCHANGED else each.kind,
+            default=each.shown,
         )
         for each in offered
     ]

@@ -10,7 +10,7 @@ from lodger.engine.core.plain_text import visible
 from lodger.engine.output.result_output import say, write_result
 from lodger.engine.workbench import script_folder
 from lodger.engine.workbench.check import examine, throw_away
-from lodger.engine.workbench.findings import LEVELS, Finding
+from lodger.engine.workbench.findings import Finding
 
 Folder = Annotated[Path, typer.Argument(metavar="[DIR]", help="Folder of the scripts.")]
 
@@ -20,9 +20,7 @@ def check(folder: Folder = Path()) -> None:
     read = script_folder.read(folder)
     with throw_away(read) as engine:
         findings, planned = examine(engine, read)
-    findings = sorted(
-        findings, key=lambda each: (LEVELS.index(each.level), each.file, each.line or 0, each.column or 0)
-    )
+    findings.sort(key=lambda each: (each.level != "error", each.file, each.line or 0, each.column or 0))
     failed = any(each.level == "error" for each in findings)
     write_result({"ok": not failed, "findings": findings, "scripts": list(read.scripts), "schedules": planned})
     show(findings)

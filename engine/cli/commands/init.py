@@ -35,8 +35,6 @@ def init(
     place = folder / TYPES
     script_files.refuse_link(place)
     place.mkdir(parents=True, exist_ok=True)
-    for part in declarations.parts():  # earlier releases wrote each part
-        (place / part).unlink(missing_ok=True)
     types = {declarations.FILE: declarations.text()}
     if (prepare := preparation(expose, platform)) is not None:
         types["sets.d.ts"] = _sets(prepare, db)
