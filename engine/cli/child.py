@@ -82,15 +82,11 @@ class Child:
         wait_s = BACKOFF_S
         while self._process is not None:
             code = await self._process.wait()
-            self._tell(code, wait_s)
+            with suppress(OSError):
+                write_result({"kind": "api_ended", "code": code, "again_s": wait_s})
+                say(f"the API process ended with exit code {code}; it is restarted in {wait_s:g} s")
             await asyncio.sleep(wait_s)
             wait_s = BACKOFF_S if await self._begun() else min(wait_s * 2, BACKOFF_MAX_S)
-
-    def _tell(self, code: int, wait_s: float) -> None:
-        """Print that the API's process ended with this exit code, and in how many seconds it is started again."""
-        with suppress(OSError):
-            write_result({"kind": "api_ended", "code": code, "again_s": wait_s})
-            say(f"the API process ended with exit code {code}; it is restarted in {wait_s:g} s")
 
     async def stop(self) -> None:
         """End the API's process: close its pipe, and kill it if it has not ended after 15 seconds."""

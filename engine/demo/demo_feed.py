@@ -53,7 +53,8 @@ class Feed:
         self._announced = False
         self.late_ms: list[float] = []
         self._loop = asyncio.get_running_loop()
-        self._forget = engine.on_event(self._heard)
+        # Events come from the thread that did the thing; the lines belong to the loop.
+        self._forget = engine.on_event(lambda event: self._loop.call_soon_threadsafe(self._tell, event))
 
     def stop(self) -> None:
         """Stop listening to events of the engine."""
@@ -75,11 +76,6 @@ class Feed:
             if each.next_at is not None:
                 soon = f"in {humanize_duration(max(1.0, (each.next_at - now).total_seconds()))}"
             self._write(f"due     {each.tenant_id}/{each.name}: {each.text}; next {soon}")
-
-    def _heard(self, event: Event) -> None:
-        """Handle an event of the engine in the event loop's thread."""
-        # Events come from the thread that did the thing; the lines belong to the loop.
-        self._loop.call_soon_threadsafe(self._tell, event)
 
     def _tell(self, event: Event) -> None:
         """Print the line of an event of the demonstration."""

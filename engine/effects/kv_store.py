@@ -7,7 +7,8 @@ from sqlalchemy import Connection, or_
 
 from lodger.engine.core import strict_json
 from lodger.engine.core.refusal import CallRefused
-from lodger.engine.data.sets.scope import OwnTable, Scope
+from lodger.engine.data.sets.dataset import OwnTable
+from lodger.engine.data.sets.scope import Scope
 from lodger.engine.effects.commit_errors import ConflictFound
 from lodger.engine.effects.effect import KvAdd, KvSet, add_numbers
 from lodger.engine.effects.write_set import WriteSet

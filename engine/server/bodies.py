@@ -105,8 +105,9 @@ class Bodies:
             body = b"{}"
         elif media(request) != "application/json":
             raise Refused(415, "media_type")
-        elif charset(request) not in ("utf-8", "utf8"):
-            raise Refused(415, "media_type.charset", charset=charset(request)[:40])
+        charset = str(_content_type(request).get_param("charset", "utf-8")).lower()
+        if charset not in ("utf-8", "utf8"):
+            raise Refused(415, "media_type.charset", charset=charset[:40])
         if len(body) <= SMALL:
             return self._parsed(body, model)
         return await self._parsing.run(key, lambda: self._parsed(body, model))
@@ -128,18 +129,17 @@ class Bodies:
             raise not_valid(field_errors(wrong), "body", value, model.model_fields) from None
 
 
-def charset(request: Request) -> str:
-    """Return the charset that a request's body declares, in lower case; UTF-8 if none."""
-    message = email.message.Message()
-    message["content-type"] = request.headers.get("content-type", "")
-    return str(message.get_param("charset", "utf-8")).lower()
-
-
 def media(request: Request) -> str:
-    """Return the media type of a request's body in lower case, without parameters."""
+    """Return the media type of a request's body in lower case, without parameters; empty without one."""
+    message = _content_type(request)
+    return message.get_content_type() if message["content-type"] else ""
+
+
+def _content_type(request: Request) -> email.message.Message:
+    """Return a message with the content type of a request."""
     message = email.message.Message()
     message["content-type"] = request.headers.get("content-type", "")
-    return message.get_content_type() if request.headers.get("content-type") else ""
+    return message
 
 
 def too_large(limit: int) -> Refused:

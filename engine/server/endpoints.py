@@ -106,7 +106,7 @@ def _endpoint(route: Route) -> Callable[..., Any]:
         calls: Calls = request.app.state.calls
         bodies: Bodies = request.app.state.bodies
         query = path.pop("query", None)
-        _check_query(request, query_model)
+        check_query(request, query_model)
         arguments = {"tenant_id": None, **path} if route.everywhere else dict(path)
         if isinstance(query, QueryModel):
             arguments |= given(query)
@@ -143,7 +143,7 @@ def _signature(route: Route, query_model: type[QueryModel] | None) -> inspect.Si
     return inspect.Signature(found)
 
 
-def _check_query(request: Request, model: type[QueryModel] | None) -> None:
+def check_query(request: Request, model: type[QueryModel] | None) -> None:
     """Refuse a query on a route that takes none, and a name that occurs twice, except lists."""
     if model is None and request.scope["query_string"]:
         raise Refused(400, "request_invalid.no_query")

@@ -18,6 +18,7 @@ from starlette.types import Receive, Scope, Send
 from lodger.engine.core.access.roles import Role
 from lodger.engine.core.serialization import to_jsonable
 from lodger.engine.server.auth import session_of
+from lodger.engine.server.endpoints import check_query
 from lodger.engine.server.openapi import errors_of
 from lodger.engine.server.operation_call import Calls, authenticated, permission
 from lodger.engine.server.problems import Refused
@@ -172,7 +173,7 @@ def add(router: APIRouter, engine: Engine, calls: Calls) -> None:
         request: Request, tenant_id: Annotated[str, Path(max_length=200)], last: LastEventId = None
     ) -> StreamingResponse:
         """Send, as server-sent events, each action that is created or changes from now on."""
-        _no_query(request)
+        check_query(request, None)
         await calls.run(authenticated(request).key, lambda: engine.tenants.get(tenant_id))
         changes = (await live.changes(tenant_id)).tenant(tenant_id, COMMENT_S, last)
         return live.stream(request, changes)
@@ -185,7 +186,7 @@ def add(router: APIRouter, engine: Engine, calls: Calls) -> None:
         last: LastEventId = None,
     ) -> Response:
         """Send, as server-sent events, one action and its log lines until it is over; lines come while their attempt runs."""
-        _no_query(request)
+        check_query(request, None)
         found = await calls.run(authenticated(request).key, lambda: engine.actions.get(tenant_id, action_id))
         if last is not None:
             followed = FollowedAction(tenant_id, found.id, last)
@@ -199,9 +200,3 @@ def _read(engine: Engine, look: Callable[[Connection], Any]) -> Any:
     """Run a query of a live stream in a thread."""
     with engine.context.database.read() as connection:
         return look(connection)
-
-
-def _no_query(request: Request) -> None:
-    """Refuse a request with query parameters."""
-    if request.scope["query_string"]:
-        raise Refused(400, "request_invalid.no_query")

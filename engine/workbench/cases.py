@@ -150,15 +150,14 @@ def run_tests(
 def _collect(stage: Stage, folder: ScriptFolder, path: Path, name: str, done: TestRun) -> None:
     """Run a test's file to collect its cases, or the error that keeps it from being read."""
     try:
-        files = _bundle(folder, path, path.read_text(encoding="utf-8-sig"))
-        # The entry is no file of the author's.
-        own = {file: text for file, text in files.items() if file != "main.js"}
+        source = path.read_text(encoding="utf-8-sig")
+        own = {path.name: source} | script_files.with_imports(folder.path, {path.name: source})
         if wrong := next(faults(own), None):
             shown = f"{wrong.name}: {wrong.message}"
             file = wrong.file or path.name
             done.findings.append(Finding("error", file, "test_invalid", shown, "", wrong.line, wrong.column))
             return
-        stage.engine.scripts.put(TENANT, name, files)
+        stage.engine.scripts.put(TENANT, name, {"main.js": MAIN.format(path.name)} | own)
     except (OSError, UnicodeDecodeError, InputError) as error:
         done.findings.append(Finding("error", path.name, "test_invalid", str(error)))
         return
@@ -176,12 +175,6 @@ def _collect(stage: Stage, folder: ScriptFolder, path: Path, name: str, done: Te
     if not ended.result:
         advice = "call test(name, options, check)"
         done.findings.append(Finding("warning", path.name, "test_empty", "the file has no case", advice))
-
-
-def _bundle(folder: ScriptFolder, path: Path, source: str) -> dict[str, str]:
-    """Return the files of a test's own run: the test, and the files that it imports."""
-    files = {"main.js": MAIN.format(path.name), path.name: source}
-    return files | script_files.with_imports(folder.path, {path.name: source})
 
 
 def _once(stage: Stage, tenant_id: str, script: str, params: Any) -> Action:

@@ -129,13 +129,7 @@ def _measurable(measure: Measure, column: ColumnField) -> None:
 
 def group_key(group: Iterable[OwnField | PeriodField], row: Row) -> tuple[Any, ...]:
     """Return the group that a row belongs to."""
-    key: list[Any] = []
-    for item in group:
-        if isinstance(item, PeriodField):
-            key.append(item.index(row))
-            continue
-        key.append(value_of(item, row))
-    return tuple(key)
+    return tuple(item.index(row) if isinstance(item, PeriodField) else value_of(item, row) for item in group)
 
 
 def aggregate_rows(wanted: AggregateQuery, rows: Iterable[Row]) -> PartialAggregates:

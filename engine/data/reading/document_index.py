@@ -11,8 +11,8 @@ import sqlalchemy as sa
 
 from lodger.engine.data.filtering.evaluator import Row
 from lodger.engine.data.filtering.parsing import And, Compare, Filter, In, Op
-from lodger.engine.data.sets.dataset import Collection
-from lodger.engine.data.sets.scope import OwnTable, Scope
+from lodger.engine.data.sets.dataset import Collection, OwnTable
+from lodger.engine.data.sets.scope import Scope
 from lodger.engine.data.values.fields import BOOLEAN, NULL, NUMBER, OTHER, STRING, TIME, PathField, classed
 from lodger.engine.store.drivers.prepared import Answer, Prepared
 from lodger.engine.store.schema.script_data import collection_indexes, document_index, documents

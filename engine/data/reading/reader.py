@@ -8,7 +8,7 @@ import sqlalchemy as sa
 from sqlalchemy.exc import DataError, OperationalError
 
 from lodger.engine.core import strict_json
-from lodger.engine.core.refusal import CallRefused, bad_request
+from lodger.engine.core.refusal import CallRefused
 from lodger.engine.data.filtering.aggregate import (
     MAX_GROUPS,
     OUT_OF_RANGE,
@@ -51,6 +51,15 @@ ExcludedKeys = Many[Any]
 UNREADABLE = "a row has a date that scripts cannot represent: infinity, or outside the years 1 to 9999; exclude such rows with a filter"
 
 
+#: Code and message of the refusal for a script.
+_REFUSALS = {
+    QueryRefusal.OUT_OF_RANGE: ("out_of_range", OUT_OF_RANGE),
+    QueryRefusal.UNREADABLE: ("unreadable", UNREADABLE),
+    QueryRefusal.TOO_COMPLEX: ("bad_request", "the query is too complex for the database; split it"),
+    QueryRefusal.INCOMPARABLE: ("bad_request", "the query has a value that the database cannot compare"),
+}
+
+
 class Reader:
     """Queries on one tenant's rows.
 
@@ -89,13 +98,7 @@ class Reader:
             refusal = self.driver.query_refusal(error)
             if refusal is None:
                 raise
-            if refusal is QueryRefusal.OUT_OF_RANGE:
-                raise CallRefused("out_of_range", OUT_OF_RANGE) from error
-            if refusal is QueryRefusal.UNREADABLE:
-                raise CallRefused("unreadable", UNREADABLE) from error
-            if refusal is QueryRefusal.TOO_COMPLEX:
-                raise bad_request("the query is too complex for the database; split it") from None
-            raise bad_request("the query has a value that the database cannot compare") from error
+            raise CallRefused(*_REFUSALS[refusal]) from error
 
     def page(
         self,

@@ -92,29 +92,32 @@ class TableDataset:
 
 
 @dataclass(frozen=True, slots=True)
-class Collection:
+class OwnTable:
+    """A table of Lodger's, whose rows carry their tenant's id as it is."""
+
+    table: Table
+
+    @property
+    def tenant_column(self) -> Column[Any]:
+        """The column with the tenant."""
+        return self.table.c.tenant_id
+
+    def tenant_value(self, tenant_id: str) -> str:
+        """Return the tenant's id, unchanged."""
+        return tenant_id
+
+
+@dataclass(frozen=True, slots=True)
+class Collection(OwnTable):
     """A collection of documents; it needs no set-up. Its table is Lodger's own and shared by all tenants."""
 
+    table: Table = field(default=documents, kw_only=True)
     name: str
 
     @property
     def key(self) -> ColumnField:
         """The field that identifies a document."""
         return DOCUMENT_ID
-
-    @property
-    def tenant_column(self) -> Column[Any]:
-        """The column with the document's tenant."""
-        return documents.c.tenant_id
-
-    @property
-    def table(self) -> Table:
-        """Lodger's own table of documents."""
-        return documents
-
-    def tenant_value(self, tenant_id: str) -> str:
-        """Return the tenant's id as documents carry it: unchanged."""
-        return tenant_id
 
     def lookup(self, name: str) -> OwnField:
         """Return the field of a path like ``address.city``.

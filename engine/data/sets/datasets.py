@@ -108,12 +108,10 @@ class Datasets:
             CallRefused: there is none; ``set_elsewhere`` if only other processes have declared it.
         """
         found = self._functions.get(name)
+        if found is None and name in self._elsewhere:
+            raise _elsewhere(name)
         if found is None:
-            raise (
-                _elsewhere(name)
-                if name in self._elsewhere
-                else bad_request("the platform has no function of this name")
-            )
+            raise bad_request("the platform has no function of this name")
         return found
 
     @property

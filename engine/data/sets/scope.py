@@ -3,33 +3,15 @@
 A script's filters, keys and values are added to these statements with AND, so they can only narrow them.
 """
 
-from dataclasses import dataclass
 from typing import Any
 
 import sqlalchemy as sa
 
 from lodger.engine.core.refusal import denied
-from lodger.engine.data.sets.dataset import Collection, Dataset
+from lodger.engine.data.sets.dataset import Collection, Dataset, OwnTable
 from lodger.engine.store.drivers.expressions import same_text
 from lodger.engine.store.drivers.prepared import Prepared
 from lodger.engine.store.schema.script_data import documents, kv
-
-
-@dataclass(frozen=True, slots=True)
-class OwnTable:
-    """A table of Lodger's, whose rows carry their tenant's id as it is."""
-
-    table: sa.Table
-
-    @property
-    def tenant_column(self) -> sa.Column[Any]:
-        """The column with the tenant."""
-        return self.table.c.tenant_id
-
-    def tenant_value(self, tenant_id: str) -> str:
-        """Return the tenant's id, unchanged."""
-        return tenant_id
-
 
 #: Rows that carry their tenant.
 TenantTable = Dataset | OwnTable
