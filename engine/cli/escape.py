@@ -37,7 +37,6 @@ def escape(
     quick: Annotated[
         bool, typer.Option("--quick", help="Run one attack of each class: a first look at a host, in seconds.")
     ] = False,
-    matrix: Annotated[bool, typer.Option("--matrix", hidden=True)] = False,
     extra: Annotated[
         Path | None,
         typer.Option("--with", metavar="FILE", help="Also run your own attacks: a Python file that defines CASES."),
@@ -49,8 +48,6 @@ def escape(
     """Run attacks against the sandbox of this host; exit 1 if an attack escaped or had a wrong outcome."""
     from lodger.escape.runner import Suite
 
-    if matrix:
-        raise Usage("matrix_not_installed")
     chosen = choose(runtime, classes, ids, wall, extra)
     if quick:
         first: dict[int, Case] = {}

@@ -110,10 +110,3 @@ def test_wrong_usage() -> None:
         said = inside("escape", *arguments, "--json")
         assert said.code == 2, said
         assert said.json["error"]["fix"]
-
-
-def test_the_installed_command_says_where_the_matrix_is() -> None:
-    said = inside("escape", "--case", "A3-array-constructor", "--matrix", "--json")
-    assert (said.code, said.json["error"]["code"]) == (2, "matrix_not_installed"), said
-    assert "python -m tests.escape.matrix" in said.json["error"]["fix"]
-    assert "--matrix" not in inside("escape", "--help").out

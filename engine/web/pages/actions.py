@@ -12,8 +12,6 @@ from lodger.engine.web.listing import listing
 from lodger.engine.web.page import Reader, Values
 from lodger.engine.web.timeline import timeline
 
-#: Names that the filters for schedules and scripts suggest.
-SUGGESTED = 200
 #: Hook of wings: further values of an action's page.
 VALUES: list[Callable[[Reader, Action], Values]] = []
 CHOICES = {"state": STATES, "outcome": OUTCOMES, "origin": ORIGINS}
@@ -25,19 +23,8 @@ def actions(reader: Reader) -> tuple[str, Values]:
     Raises:
         InputError: filter_invalid.
     """
-    tenant = reader.tenant
-    suggesting = ("schedules.list", "scripts.list") if tenant["tenant_id"] is not None else ()
-    listed, *suggested = reader.together(
-        lambda: listing(reader, "actions", ("schedule", "script", *CHOICES, "since", "until")),
-        *((each, tenant | {"limit": SUGGESTED}) for each in suggesting),
-    )
-    schedules, scripts = suggested or ([], [])
-    return "actions.html", {
-        "listed": listed,
-        "choices": CHOICES,
-        "schedules": sorted({each.name for each in schedules}),
-        "scripts": sorted({each.name for each in scripts}),
-    }
+    listed = listing(reader, "actions", ("schedule", "script", *CHOICES, "since", "until"))
+    return "actions.html", {"listed": listed, "choices": CHOICES}
 
 
 def action(reader: Reader) -> tuple[str, Values]:
