@@ -66,10 +66,9 @@ def make_plan(
     stored = {each.name for each in engine.scripts.list(tenant_id)}
     steps = list(_scripts(engine, tenant_id, folder, stored))
     existing = {each.name: each for each in engine.schedules.list(tenant_id)}
-    for name, fields in folder.file.schedules.items():
-        absent = [each for each in stocking.absent_scripts(folder, fields) if each not in stored]
-        findings += [stocking.absent_script(folder, name, each) for each in absent]
-        if not absent and stocking.readable(fields):
+    for name, fields, missing in stocking.schedules_of(folder, stored):
+        findings += missing
+        if fields is not None:
             wanted = fields if schedules_file.rules_of(fields).names_zone else {**fields, "tz": tz}
             steps.append(_schedule(engine, tenant_id, name, wanted, existing.get(name)))
     for name, schedule in existing.items():

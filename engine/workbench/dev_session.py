@@ -84,12 +84,10 @@ class DevSession:
         for script, version in stored.items() if before is not None else ():
             if old.get(script) != version:
                 self._tell("reload", script=script, version=version)
-        for name, fields in folder.file.schedules.items():
-            if before is not None and fields == before.file.schedules.get(name):
+        for name, fields, found in stocking.schedules_of(folder, stored):
+            if before is not None and folder.file.schedules[name] == before.file.schedules.get(name):
                 continue
-            absent = [each for each in stocking.absent_scripts(folder, fields) if each not in stored]
-            found = [stocking.absent_script(folder, name, each) for each in absent]
-            if not found and stocking.readable(fields):
+            if fields is not None:
                 found = stocking.store_schedule(engine, TENANT, folder, name, fields)
                 if before is not None and not found:
                     self._tell("reload", schedule=name)

@@ -171,25 +171,29 @@ class _Reader:
 
     def _fields(self, path: tuple[str, ...], given: dict[str, Any], known: Mapping[str, Parameter]) -> dict[str, Any]:
         """Return the arguments of an operation: each key is known, and its value of the operation's type."""
-        found: dict[str, Any] = {}
         given = self._with_params(path, given, known)
-        for key, value in given.items():
-            parameter = known.get(key)
-            if parameter is None:
-                self._note((*path, key), "toml_key_unknown", f"there is no key {key!r}", nearest(key, known))
-                continue
-            try:
-                given_json = toml_places.as_json(value)
-                found[key] = from_jsonable(parameter.kind, given_json)
-                self._check_members((*path, key), found[key], given_json)
-            except ValidationError as error:
-                said = error.errors(include_url=False, include_input=False)[0]["msg"]
-                self._note((*path, key), "toml_key_invalid", f"{key} has a wrong value: {said}")
-            except (ValueError, RecursionError) as error:
-                self._note((*path, key), "toml_key_invalid", f"{key} has a wrong value: {error}")
+        found = self._decoded(path, given, {key: parameter.kind for key, parameter in known.items()})
         for key, parameter in known.items():
             if parameter.needed and key not in given:
                 self._note(path, "toml_key_missing", f"{'.'.join(path)} has no {key}", f'write {key} = "…"')
+        return found
+
+    def _decoded(
+        self, path: tuple[str, ...], given: dict[str, Any], kinds: Mapping[str, Any], *, marked: bool = False
+    ) -> dict[str, Any]:
+        """Return the values of a table's keys that are known, and of their types; others are findings."""
+        found: dict[str, Any] = {}
+        for key, value in given.items():
+            if key not in kinds:
+                self._note((*path, key), "toml_key_unknown", f"there is no key {key!r}", nearest(key, kinds))
+                continue
+            try:
+                given_json = toml_places.as_json(value, marked=marked)
+                found[key] = from_jsonable(kinds[key], given_json)
+                self._check_members((*path, key), found[key], given_json)
+            except (ValueError, RecursionError) as error:
+                said = error.errors(include_url=False)[0]["msg"] if isinstance(error, ValidationError) else error
+                self._note((*path, key), "toml_key_invalid", f"{key} has a wrong value: {said}")
         return found
 
     def _check_members(self, path: tuple[str, ...], value: Any, given: Any) -> None:
@@ -251,27 +255,10 @@ class _Reader:
         if not isinstance(given, dict):
             self._note(("dev",), "toml_key_invalid", "dev is not a table", "write [dev]")
             return Dev()
-        found: dict[str, Any] = {}
-        kinds = get_type_hints(Dev)
-        for key, value in given.items():
-            if key not in kinds:
-                self._note(("dev", key), "toml_key_unknown", f"there is no key {key!r}", nearest(key, kinds))
-                continue
-            try:
-                found[key] = from_jsonable(kinds[key], toml_places.as_json(value, marked=True))
-            except (ValidationError, ValueError, RecursionError):
-                self._note(("dev", key), "toml_key_invalid", f"{key} has a wrong value", _DEV_FORMS[key])
+        found = self._decoded(("dev",), given, get_type_hints(Dev), marked=True)
         if not self._try(("dev", "grants"), grants.parse, found.get("grants", ())):
             found.pop("grants")
         return Dev(**found)
-
-
-_DEV_FORMS = {
-    "grants": 'write grants = ["fetch:api.example.com"]',
-    "people": 'write people = ["ann@example.com"]',
-    "collections": 'write [[dev.collections.orders]] and below it the document, such as id = "o1"',
-    "kv": "write [dev.kv] and below it keys and values",
-}
 
 
 def _finding(

@@ -1,7 +1,7 @@
 """Stores a folder's scripts and schedules in a ledger through the operations, and returns refusals as findings."""
 
 import re
-from collections.abc import Iterable
+from collections.abc import Container, Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from lodger.engine.core.errors import InputError, NotFound
@@ -158,32 +158,36 @@ def store_schedules(
     engine: "Engine", tenant_id: str, folder: ScriptFolder, refused: Iterable[str] = ()
 ) -> list[Finding]:
     """Store every readable schedule if its scripts are in the folder and were not refused."""
-    found, left_out = [], set(refused)
-    for name, fields in folder.file.schedules.items():
-        unknown = absent_scripts(folder, fields)
-        found += [absent_script(folder, name, each) for each in unknown]
-        if not unknown and readable(fields) and not left_out.intersection(script_names(fields)):
+    found, left_out = list[Finding](), set(refused)
+    for name, fields, missing in schedules_of(folder):
+        found += missing
+        if fields is not None and not left_out.intersection(script_names(fields)):
             found += store_schedule(engine, tenant_id, folder, name, fields)
     return found
 
 
-def absent_script(folder: ScriptFolder, schedule: str, script: str) -> Finding:
+def schedules_of(
+    folder: ScriptFolder, stored: Container[str] = ()
+) -> Iterator[tuple[str, dict[str, Any] | None, list[Finding]]]:
+    """Yield each schedule: its name; its keys, None if it lacks one or a script; and findings about scripts that are missing.
+
+    Args:
+        stored: names of scripts that the tenant has beside those of the folder and the platform's own.
+    """
+    needed = [name for name, each in schedules_file.keys("schedules.create").items() if each.needed]
+    for name, fields in folder.file.schedules.items():
+        own = (each for each in script_names(fields) if each not in stored and not each.startswith("@"))
+        missing = [_absent_script(folder, name, each) for each in own if each not in folder.scripts]
+        yield name, None if missing or any(each not in fields for each in needed) else fields, missing
+
+
+def _absent_script(folder: ScriptFolder, schedule: str, script: str) -> Finding:
     """Return the finding about a schedule's script that the folder does not have."""
     what, fix = f"schedule {schedule}: the folder has no script {script!r}", nearest(script, folder.scripts)
     if module := next((each for each in folder.modules if each.rpartition(".")[0] == script), None):
         what = f"schedule {schedule}: {module} exports nothing by default, so it cannot be run"
         fix = f"write export default before the function of {module} to run"
     return folder.file.finding(("schedules", schedule, "script"), "script_unknown", what, fix)
-
-
-def absent_scripts(folder: ScriptFolder, fields: dict[str, Any]) -> list[str]:
-    """Return the names of a schedule's scripts that are neither in the folder nor the platform's own."""
-    return [each for each in script_names(fields) if each not in folder.scripts and not each.startswith("@")]
-
-
-def readable(fields: dict[str, Any]) -> bool:
-    """Whether a schedule's table has every required key."""
-    return all(name in fields for name, each in schedules_file.keys("schedules.create").items() if each.needed)
 
 
 def unknown(folder: ScriptFolder) -> list[Finding]:

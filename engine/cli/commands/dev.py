@@ -75,7 +75,6 @@ def dev(
     steps: Annotated[
         int | None, typer.Option(min=0, max=MAX_STEPS, help="Jump to the next slot so many times, and end.")
     ] = None,
-    until: Annotated[str | None, typer.Option(metavar="INSTANT", help="Run up to this instant, and end.")] = None,
     length: Annotated[
         str | None, typer.Option("--for", metavar="TIME", help="Run so long, such as 1d, and end.")
     ] = None,
@@ -94,7 +93,7 @@ def dev(
     begin = inputs.instant("--start", start or "now")
     if not MIN_YEAR <= begin.year <= MAX_YEAR:
         raise Usage("instant_unreadable.start", first=MIN_YEAR, last=MAX_YEAR)
-    end = _end(begin, until, length)
+    end = None if length is None else _end(begin, length)
     failed: list[bool] = []
     bounded = end is not None or steps is not None or bool(run)
     terminal = not bounded and not is_for_program() and sys.stdout.isatty() and sys.stdin.isatty()
@@ -126,14 +125,8 @@ def dev(
         raise typer.Exit(1)
 
 
-def _end(begin: datetime, until: str | None, length: str | None) -> datetime | None:
-    """Return the end of the simulated time; None if it has none."""
-    if until is not None and length is not None:
-        raise Usage("end_ambiguous")
-    if until is not None:
-        return inputs.instant("--until", until)
-    if length is None:
-        return None
+def _end(begin: datetime, length: str) -> datetime:
+    """Return the end of a simulated time of this length; raises InputError or Usage (length_invalid)."""
     from lodger.engine.recurrence.duration import parse_duration
 
     try:
