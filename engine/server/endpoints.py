@@ -17,7 +17,7 @@ from lodger.engine.core.access.roles import MEANING, Role
 from lodger.engine.core.metrics import health
 from lodger.engine.core.serialization import to_jsonable
 from lodger.engine.server.bodies import Bodies
-from lodger.engine.server.openapi import MAX_TEXT, QueryModel, body_of, described, errors_of, given, query_of
+from lodger.engine.server.openapi import MAX_TEXT, QueryModel, body_of, described, errors_of, given, query_of, streamed
 from lodger.engine.server.operation_call import Calls, authenticated, permission
 from lodger.engine.server.problems import ProblemRoute, Refused
 from lodger.engine.service.engine import Engine
@@ -25,6 +25,7 @@ from lodger.engine.service.operations.route import ROOT, Instant, Route
 from lodger.engine.service.operations.table import OperationTable
 from lodger.engine.store.records import AuditEntry
 
+LINES = "application/x-ndjson"
 PROMETHEUS = "text/plain; version=0.0.4; charset=utf-8"
 #: How long a readiness check waits for the ledger, seconds.
 READY_S = 5.0
@@ -190,12 +191,9 @@ def _add_others(router: APIRouter, engine: Engine, calls: Calls, description: Ca
         if tenant_id is not None:
             await calls.run(share, lambda: engine.tenants.get(tenant_id))
         entries = engine.audit.export(tenant_id, since=query.since, until=query.until)
-        return StreamingResponse(_lines(calls, share, entries), media_type="application/x-ndjson")
+        return StreamingResponse(_lines(calls, share, entries), media_type=LINES)
 
-    streams: dict[int | str, dict[str, Any]] = {
-        200: {"content": {"application/x-ndjson": {"schema": {"type": "string"}}}, "description": "one entry per line"}
-    }
-    more: dict[str, Any] = {"tags": ["audit"], "response_class": StreamingResponse}
+    more = streamed(LINES, "one entry per line", 400, 401, 403, 404, 422, 429) | {"tags": ["audit"]}
 
     @router.get(
         ROOT + "/metrics/text",
@@ -215,7 +213,6 @@ def _add_others(router: APIRouter, engine: Engine, calls: Calls, description: Ca
         ROOT + "/audit/export",
         operation_id="audit_export_everywhere",
         dependencies=[permission(Role.AUDITOR, of_tenant=False)],
-        responses=streams | errors_of(400, 401, 403, 422, 429),
         **more,
     )
     async def export_all(request: Request, query: Annotated[ExportQuery, Query()]) -> Response:
@@ -224,7 +221,7 @@ def _add_others(router: APIRouter, engine: Engine, calls: Calls, description: Ca
 
     @router.get(
         ROOT + "/tenants/{tenant_id}/audit/export", operation_id="audit_export", dependencies=[permission(Role.VIEWER, of_tenant=True)],
-        responses=streams | errors_of(400, 401, 403, 404, 422, 429), **more,
+        **more,
     )  # fmt: skip
     async def export_one(
         request: Request, tenant_id: Annotated[str, Path(max_length=200)], query: Annotated[ExportQuery, Query()]

@@ -19,7 +19,7 @@ from lodger.engine.core.access.roles import Role
 from lodger.engine.core.serialization import to_jsonable
 from lodger.engine.server.auth import session_of
 from lodger.engine.server.endpoints import check_query
-from lodger.engine.server.openapi import errors_of
+from lodger.engine.server.openapi import streamed
 from lodger.engine.server.operation_call import Calls, authenticated, permission
 from lodger.engine.server.problems import Refused
 from lodger.engine.server.rate_limits import Threads
@@ -155,18 +155,9 @@ class Stream(StreamingResponse):
 def add(router: APIRouter, engine: Engine, calls: Calls) -> None:
     """Add the routes of live streams."""
     live = Live(engine)
-    streams: dict[int | str, dict[str, Any]] = {
-        200: {
-            "content": {MEDIA: {"schema": {"type": "string"}}},
-            "description": "events, until client or server ends the stream",
-        }
-    }
-    more: dict[str, Any] = {
-        "tags": ["actions"],
-        "response_class": StreamingResponse,
-        "dependencies": [permission(Role.VIEWER, of_tenant=True)],
-        "responses": streams | errors_of(400, 401, 403, 404, 422, 429),
-    }
+    about = "events, until client or server ends the stream"
+    more = streamed(MEDIA, about, 400, 401, 403, 404, 422, 429) | {"tags": ["actions"]}
+    more["dependencies"] = [permission(Role.VIEWER, of_tenant=True)]
 
     @router.get(ROOT + "/tenants/{tenant_id}/live", operation_id="actions_live", **more)
     async def of_tenant(

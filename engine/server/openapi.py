@@ -15,7 +15,7 @@ from fastapi import FastAPI
 from fastapi.openapi.utils import get_openapi
 from pydantic import BaseModel, ConfigDict, Field, Json, create_model
 from pydantic.json_schema import models_json_schema
-from starlette.responses import Response
+from starlette.responses import Response, StreamingResponse
 
 from lodger.engine.core.version import VERSION
 from lodger.engine.server.problems import MEDIA
@@ -181,6 +181,13 @@ def errors_of(*statuses: int) -> dict[int | str, dict[str, Any]]:
     """Return the errors that a route may answer."""
     schema = {MEDIA: {"schema": {"$ref": "#/components/schemas/Problem"}}}
     return {status: {"description": ERRORS[status], "content": schema} for status in statuses}
+
+
+def streamed(media: str, about: str, *statuses: int) -> dict[str, Any]:
+    """Return the parts of the description of a route that sends a stream of text."""
+    content = {media: {"schema": {"type": "string"}}}
+    answers: dict[int | str, dict[str, Any]] = {200: {"content": content, "description": about}}
+    return {"response_class": StreamingResponse, "responses": answers | errors_of(*statuses)}
 
 
 def _entry(route: Route) -> Any:

@@ -21,7 +21,7 @@ from lodger.engine.data.filtering.evaluator import Row, matches
 from lodger.engine.data.filtering.parsing import Compare, Filter, In, Op, Order, inner_of
 from lodger.engine.data.filtering.periods import PeriodField
 from lodger.engine.data.filtering.sql_compiler import Compiler
-from lodger.engine.data.reading import bounded, document_index
+from lodger.engine.data.reading import document_index
 from lodger.engine.data.sets.dataset import Collection, Dataset, TableDataset
 from lodger.engine.data.sets.scope import Scope
 from lodger.engine.data.values.fields import (
@@ -45,6 +45,13 @@ from lodger.engine.store.drivers.prepared import Answer
 from lodger.engine.store.schema.script_data import documents
 
 _CHUNK = 400
+#: What one question reads at once, bytes: a page of large rows ends early instead of filling the node's memory. A page that a script is
+#: given holds less than half of it.
+MAX_BYTES = 2 * 1024 * 1024
+#: A text column that may hold more letters than this can make a row large.
+LONG = 1000
+#: So many rows are read however large they are: one to be given, and one to see that there are more.
+MIN_ROWS = 2
 #: Classes of a document's values that have extremes.
 _RANKS = (BOOLEAN, NUMBER, STRING, TIME)
 ExcludedKeys = Many[Any]
@@ -89,11 +96,16 @@ class Reader:
     def _ask(
         self, statement: sa.Select[Any], weighed: Sequence[int], max_bytes: int | None = None
     ) -> tuple[list[Any], bool]:
-        """Run a query; return its rows up to a number of bytes, and whether there are more."""
+        """Run a query; return its rows up to a number of bytes, and whether there are more.
+
+        Args:
+            weighed: positions of the columns that can be large; without any, all rows are returned.
+        """
         try:
-            return bounded.taken(
-                self.connection, statement, weighed, bounded.MAX_BYTES if max_bytes is None else max_bytes
-            )
+            if not weighed:
+                return list(self.connection.execute(statement)), False
+            most = MAX_BYTES if max_bytes is None else max_bytes
+            return self.driver.rows_up_to(self.connection, statement, weighed, most, MIN_ROWS)
         except (OperationalError, DataError) as error:
             refusal = self.driver.query_refusal(error)
             if refusal is None:
@@ -124,7 +136,7 @@ class Reader:
             statement = statement.where(self.compiler.after(order, after))
         statement = self._without(statement, rows, without)
         statement = statement.order_by(*self.compiler.terms(order)).limit(limit)
-        found, cut = self._ask(statement, bounded.wide(rows), max_bytes)
+        found, cut = self._ask(statement, _wide(rows), max_bytes)
         return [_row(rows, raw) for raw in found], cut
 
     def rows(
@@ -147,7 +159,7 @@ class Reader:
             if lock:
                 # In the order of keys, to avoid deadlocks; not on SQLite, where one writer locks the whole file.
                 statement = statement.order_by(column_of(rows.key, self.driver)).with_for_update()
-            weighed = () if max_bytes is None else bounded.wide(rows)
+            weighed = () if max_bytes is None else _wide(rows)
             some, cut = self._ask(statement, weighed, max_bytes)
             if cut:
                 raise CallRefused("too_large", f"these rows of {rows.name} are too large for one answer; ask for fewer")
@@ -324,6 +336,20 @@ def _join_condition(link: sa.Column[Any], key: sa.Column[Any]) -> sa.ColumnEleme
     return alike
 
 
+def _wide(rows: Dataset) -> list[int]:
+    """Return the positions of the columns of :func:`_columns` that can make a row large."""
+    if isinstance(rows, Collection):
+        return [1]
+    return [place for place, item in enumerate(rows.shown) if _is_wide(item.column)]
+
+
+def _is_wide(column: sa.Column[Any]) -> bool:
+    """Whether one value of a column can be large."""
+    if isinstance(column.type, sa.String):
+        return column.type.length is None or column.type.length > LONG
+    return isinstance(column.type, sa.JSON | sa.LargeBinary)
+
+
 def _columns(rows: Dataset, driver: Driver) -> list[sa.ColumnElement[Any]]:
     """Return the columns that a query of a dataset selects."""
     if isinstance(rows, Collection):
@@ -395,7 +421,7 @@ def _is_large(item: OwnField | PeriodField) -> bool:
     """Whether values of a field may be large: document paths, long texts, JSON and binary columns."""
     if isinstance(item, PeriodField):
         return False
-    return not isinstance(item, ColumnField) or bounded.is_wide(item.column)
+    return not isinstance(item, ColumnField) or _is_wide(item.column)
 
 
 def _sum(item: ColumnField, cells: Sequence[Any]) -> Any:
