@@ -76,7 +76,7 @@ class Engine(Nouns[Sync]):
         #: Python functions that actions of kind host call; nodes of this process carry a label for each.
         self.handlers = Handlers()
         #: Sets that scripts access as ``db.NAME``, besides collections; passed to a node's executor.
-        self.datasets = Datasets(context.clock.elapsed_s)
+        self.datasets = Datasets()
         #: What the platform's file says about surfaces, by section.
         self.of_surfaces: dict[str, Any] = {}
 

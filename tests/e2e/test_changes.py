@@ -190,7 +190,7 @@ async def test_a_real_script_in_real_walls(url: str) -> None:
         await engine.scripts.put("one", "job", SCRIPT)
         signals = Signals(engine)
         pool = Pool(size=1, cores=1, profile="trusted")
-        reads = ThreadReads(engine.context.database, elapsed_s=engine.context.clock.elapsed_s)
+        reads = ThreadReads(engine.context.database)
         executor = SandboxExecutor(pool, HostSide(reads, engine.datasets, engine.context.clock))
         values = "(1, 'one', 'a'), (2, 'one', 'a'), (3, 'one', 'a'), (4, 'one', 'a')"
         await change(engine, f"INSERT INTO parcels VALUES {values}")

@@ -94,7 +94,7 @@ class Player:
         self.runs = 0
 
     async def start(self) -> None:
-        self.reads = ThreadReads(self.engine.context.database, elapsed_s=self.engine.context.clock.elapsed_s)
+        self.reads = ThreadReads(self.engine.context.database)
 
     async def stop(self) -> None:
         self.reads.close()

@@ -58,7 +58,7 @@ class Spender:
         """Play one script to its end."""
         engine, now_us = self.bench.engine, self.bench.clock.us
         reads, reservations = (
-            ThreadReads(engine.context.database, elapsed_s=engine.context.clock.elapsed_s),
+            ThreadReads(engine.context.database),
             BudgetReservations(engine.context),
         )
         fetch_state = FetchState.of(claim, self._send)

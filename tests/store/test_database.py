@@ -210,7 +210,7 @@ def test_an_exposed_database_that_was_replaced_is_refused_once_and_then_opened_a
             connection.execute("CREATE TABLE lamps (id INTEGER PRIMARY KEY)")
             connection.executemany("INSERT INTO lamps VALUES (?)", [(number,) for number in range(count)])
     engine = create_engine(f"sqlite:///{place}")
-    platform = ForeignDatabase(engine if own else f"sqlite:///{place}", elapsed_s=lambda: 0.0)
+    platform = ForeignDatabase(engine if own else f"sqlite:///{place}")
     try:
         with platform.read() as connection:
             assert connection.scalar(text("SELECT count(*) FROM lamps")) == 1

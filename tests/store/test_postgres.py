@@ -195,12 +195,12 @@ def test_connections_that_the_server_has_ended_are_replaced(
 def test_only_statements_of_the_hot_path_never_read_whole_tables(url: str) -> None:
     """An index of the platform's table that gives only the order of 100 rows would be read with a million of them."""
     asked, found = "SHOW enable_seqscan", []
-    database, platform = Database(url), ForeignDatabase(url, elapsed_s=lambda: 0.0)
+    database, platform = Database(url), ForeignDatabase(url)
     with database.read() as connection:
         found.append(connection.exec_driver_sql(asked).scalar())
         with database.driver.time_limit(connection, 5.0, lambda: 0.0):  # of retention, which has prepared statements
             found.append(connection.exec_driver_sql(asked).scalar())
-    reads = ThreadReads(database, elapsed_s=lambda: 0.0)
+    reads = ThreadReads(database)
     found.append(asyncio.run(reads(lambda connection: connection.exec_driver_sql(asked).scalar())))
     reads.close()
     with database.read() as connection:

@@ -8,7 +8,6 @@ import pytest
 from sqlalchemy import text
 
 from lodger.engine.capabilities.fetch_state import FetchState
-from lodger.engine.core.clock import SystemClock
 from lodger.engine.core.execution import Claim
 from lodger.engine.core.refusal import CallRefused
 from lodger.engine.data.sets import reads as reads_module
@@ -27,7 +26,7 @@ async def test_a_question_without_end_is_given_up_and_the_connection_lives_on(
     monkeypatch.setattr(reads_module, "STATEMENT_S", 0.05)
     monkeypatch.setattr(reads_module, "THREADS", 1)
     database = Database(url)
-    reads = ThreadReads(database, elapsed_s=SystemClock().elapsed_s)
+    reads = ThreadReads(database)
 
     try:
         with pytest.raises(CallRefused) as found:
@@ -43,7 +42,7 @@ async def test_a_question_without_end_is_given_up_and_the_connection_lives_on(
 async def test_silent_connections_hold_no_other_reader_up(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(reads_module, "STATEMENT_S", 2.0)
     database, answered = Database(url), threading.Event()
-    reads = ThreadReads(database, elapsed_s=SystemClock().elapsed_s)
+    reads = ThreadReads(database)
 
     try:
         hung = [asyncio.create_task(reads(lambda _connection: answered.wait(60))) for _ in range(reads_module.THREADS)]
@@ -60,7 +59,7 @@ async def test_silent_connections_hold_no_other_reader_up(url: str, monkeypatch:
 
 async def test_calls_made_at_once_are_answered_in_their_order(url: str) -> None:
     database = Database(url)
-    reads = ThreadReads(database, elapsed_s=SystemClock().elapsed_s)
+    reads = ThreadReads(database)
     claim = Claim(
         action_id="018f0000-0000-7000-8000-000000000001", tenant_id="t", schedule_id=None, script_name="t", script_version=1,
         modules={}, attempt=1, step=0, lease_epoch=0, origin="run_now", slot_us=None, due_us=0, started_us=0,

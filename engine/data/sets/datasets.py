@@ -1,6 +1,6 @@
 """The registry of what scripts may use of a platform: exposed datasets by name (every other name is a collection), and functions."""
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from typing import Any, Unpack
 
@@ -8,7 +8,6 @@ from sqlalchemy import Column, Engine, MetaData, Table
 from sqlalchemy.engine import URL
 
 from lodger.engine.core.access.labels import SET
-from lodger.engine.core.clock import SystemClock
 from lodger.engine.core.errors import Conflict
 from lodger.engine.core.functions import PlatformFunction
 from lodger.engine.core.refusal import CallRefused, bad_request
@@ -23,13 +22,9 @@ _NO_WALL = DatabaseIsolation()
 
 
 class Datasets:
-    """Sets by the name that scripts use on this node. Filled by the platform before scripts run.
+    """Sets by the name that scripts use on this node. Filled by the platform before scripts run."""
 
-    Args:
-        elapsed_s: a monotonic clock for queries to other databases; None is this machine's.
-    """
-
-    def __init__(self, elapsed_s: Callable[[], float] | None = None) -> None:
+    def __init__(self) -> None:
         self._tables: dict[str, TableDataset] = {}
         self._functions: dict[str, PlatformFunction] = {}
         self._metadata: dict[ForeignDatabase | None, MetaData] = {}
@@ -39,7 +34,6 @@ class Datasets:
         self._pinned: Datasets | None = None
         self._source: Datasets | None = None
         self._elsewhere: frozenset[str] = frozenset()
-        self._elapsed_s = elapsed_s or SystemClock().elapsed_s
 
     def attach(self, source: str | URL | Engine) -> ForeignDatabase:
         """Return the database at an address or of a platform's engine; the same object for the same argument.
@@ -49,7 +43,7 @@ class Datasets:
         """
         key: object = source if isinstance(source, Engine) else str(source)
         if key not in self._databases:
-            self._databases[key] = ForeignDatabase(source, elapsed_s=self._elapsed_s)
+            self._databases[key] = ForeignDatabase(source)
         return self._databases[key]
 
     def metadata_of(self, database: ForeignDatabase | None) -> MetaData:
@@ -174,7 +168,7 @@ class Datasets:
         if self._source is not None:
             return self
         if self._pinned is None:
-            made = Datasets(self._elapsed_s)
+            made = Datasets()
             made._tables, made._twins, made._functions = dict(self._tables), dict(self._twins), dict(self._functions)
             made._walls, made._databases = dict(self._walls), dict(self._databases)
             made._source = self

@@ -5,7 +5,7 @@ A transaction cannot span two databases, so a run's changes there are applied in
 the database is read-only.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 
 import sqlalchemy as sa
@@ -42,17 +42,16 @@ class ForeignDatabase:
 
     Args:
         source: an address, or an engine of the platform's own, which is used and never closed.
-        elapsed_s: a monotonic clock, for the time limit of queries.
 
     Raises:
         InputError: database_url; it is neither SQLite nor PostgreSQL.
     """
 
-    def __init__(self, source: str | URL | Engine, *, elapsed_s: Callable[[], float]) -> None:
+    def __init__(self, source: str | URL | Engine) -> None:
         self._own = not isinstance(source, Engine)
         self.driver, self.engine = _resolved(source)
         #: Runs a query in a thread, with a time limit.
-        self.ask = ThreadReads(self, elapsed_s=elapsed_s)
+        self.ask = ThreadReads(self)
         self._receipts = False
 
     @property

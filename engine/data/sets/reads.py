@@ -9,6 +9,7 @@ from typing import TypeVar
 
 from sqlalchemy import Connection
 
+from lodger.engine.core.clock import SystemClock
 from lodger.engine.core.refusal import CallRefused
 from lodger.engine.data.sets.dataset import TableDataset
 from lodger.engine.store.connection.transactions import Transactions
@@ -30,16 +31,10 @@ MAX_THREADS = 16
 
 
 class ThreadReads:
-    """Runs queries in threads. Satisfies :class:`lodger.engine.capabilities.session.QueryRunner`.
+    """Runs queries to a database in threads. Satisfies :class:`lodger.engine.capabilities.session.QueryRunner`."""
 
-    Args:
-        database: where the rows are.
-        elapsed_s: a clock that never steps.
-    """
-
-    def __init__(self, database: Transactions, *, elapsed_s: Callable[[], float]) -> None:
+    def __init__(self, database: Transactions) -> None:
         self._database = database
-        self._elapsed_s = elapsed_s
         # A server that says nothing after its own limit has passed says nothing any more.
         adopt = partial(patience.adopt, STATEMENT_S + SILENCE_S)
         self._pool = ThreadPoolExecutor(MAX_THREADS, thread_name_prefix="lodger-read", initializer=adopt)
@@ -69,7 +64,7 @@ class ThreadReads:
         """Run a query in the present thread, within the time limit of queries."""
         with self._database.read() as connection:
             try:
-                with driver_of(connection).time_limit(connection, STATEMENT_S, self._elapsed_s, scans=True):
+                with driver_of(connection).time_limit(connection, STATEMENT_S, SystemClock().elapsed_s, scans=True):
                     return work(connection)
             except StatementTimeout as error:
                 raise CallRefused("too_slow", "the query took too long; ask for less") from error

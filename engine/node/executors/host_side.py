@@ -100,7 +100,7 @@ class HostSide:
     def of(cls, host: NodeEnvironment, *, way_out: WayOut | None = None) -> Self:
         """Return the host side of a node, with threads of its own for reads; ``way_out`` sends requests in place of the node's own."""
         store, own = host.store, WayOut(host.store.settings)
-        reads = ThreadReads(store.database, elapsed_s=store.clock.elapsed_s)
+        reads = ThreadReads(store.database)
         return cls(
             reads, host.datasets, store.clock, people=None if host.is_own is None else PlatformAddresses(reads, host.is_own),
             way_out=way_out or own, vault=host.vault, reservations=BudgetReservations(store), tracer=host.tracer,
