@@ -340,10 +340,10 @@ def _wide(rows: Dataset) -> list[int]:
     """Return the positions of the columns of :func:`_columns` that can make a row large."""
     if isinstance(rows, Collection):
         return [1]
-    return [place for place, item in enumerate(rows.shown) if _is_wide(item.column)]
+    return [place for place, item in enumerate(rows.shown) if is_wide(item.column)]
 
 
-def _is_wide(column: sa.Column[Any]) -> bool:
+def is_wide(column: sa.Column[Any]) -> bool:
     """Whether one value of a column can be large."""
     if isinstance(column.type, sa.String):
         return column.type.length is None or column.type.length > LONG
@@ -421,7 +421,7 @@ def _is_large(item: OwnField | PeriodField) -> bool:
     """Whether values of a field may be large: document paths, long texts, JSON and binary columns."""
     if isinstance(item, PeriodField):
         return False
-    return not isinstance(item, ColumnField) or _is_wide(item.column)
+    return not isinstance(item, ColumnField) or is_wide(item.column)
 
 
 def _sum(item: ColumnField, cells: Sequence[Any]) -> Any:

@@ -112,27 +112,28 @@ def _of_param(field: Field) -> str:
 
 def _row(rows: TableDataset, name: str, led: dict[str, str]) -> str:
     """Return the TypeScript interface of a dataset's rows."""
-    lines = [f"interface {name} {{"]
+    lines = []
     for item in rows.shown:
-        if item.kind in _NOTES:
-            lines.append(f"  /** {_NOTES[item.kind]} */")
+        lines += [f"  /** {_NOTES[item.kind]} */"] if item.kind in _NOTES else []
         lines.append(f"  {item.name}: {_type(item, GIVEN)};")
     for link, target in led.items():
         there = target[0].upper() + target[1:]
-        lines.append(f'  /** With `include: "{link}"`. */')
-        lines.append(f"  {link}?: {there}Row | null;")
-    return "\n".join([*lines, "}\n"])
+        lines += [f'  /** With `include: "{link}"`. */', f"  {link}?: {there}Row | null;"]
+    return _interface(name, lines)
 
 
 def _values(rows: TableDataset, name: str) -> str:
     """Return the TypeScript interface of the values that a script can write."""
-    lines = [f"interface {name} {{"]
-    for item in rows.shown:
-        if item.name not in rows.writable:
-            continue
-        needed = item.name in rows.required or (item is rows.key and rows.key_source is KeySource.GIVEN)
-        lines.append(f"  {item.name}{'' if needed else '?'}: {_type(item, SAID)};")
-    return "\n".join([*lines, "}\n"])
+    needed = rows.required | ({rows.key.name} if rows.key_source is KeySource.GIVEN else set())
+    written = (item for item in rows.shown if item.name in rows.writable)
+    return _interface(
+        name, (f"  {item.name}{'' if item.name in needed else '?'}: {_type(item, SAID)};" for item in written)
+    )
+
+
+def _interface(name: str, lines: Iterable[str]) -> str:
+    """Return a TypeScript interface with these lines."""
+    return "\n".join([f"interface {name} {{", *lines, "}\n"])
 
 
 def _type(item: ColumnField, table: dict[Kind, str]) -> str:

@@ -11,8 +11,7 @@ from tests.unit.data.shop import Shop
 
 from lodger.engine.capabilities.fetch_state import FetchState
 from lodger.engine.data.filtering.parsing import And, read_order
-from lodger.engine.data.reading import bounded
-from lodger.engine.data.reading.reader import Reader
+from lodger.engine.data.reading.reader import Reader, is_wide
 from lodger.engine.data.sets.guard import isolated_query
 from lodger.engine.data.sets.scope import Scope
 
@@ -145,5 +144,5 @@ def test_a_process_that_may_be_told_little_is_given_small_pages(bare: Shop) -> N
 
 def test_what_counts_as_large() -> None:
     kinds = {"text": True, "scan": True, "notes": True, "id": False, "org": False, "place": False}
-    assert {name: bounded.is_wide(library.c[name]) for name in kinds} == kinds
-    assert not bounded.is_wide(sa.Column("x", sa.String(1000)))
+    assert {name: is_wide(library.c[name]) for name in kinds} == kinds
+    assert not is_wide(sa.Column("x", sa.String(1000)))
