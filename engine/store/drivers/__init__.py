@@ -8,7 +8,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Generator, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from importlib import import_module
 from pathlib import Path
@@ -49,7 +49,7 @@ class Driver(ABC):
         has_row_locks: many transactions write at once and lock rows; otherwise one transaction writes at a time.
         has_lateral: a subquery of FROM may refer to the tables before it.
         has_clock: all processes share the server's clock, and leases use it.
-        has_notifications: a transaction can notify other processes (:meth:`notify`, :meth:`subscribe`).
+        has_notifications: a transaction can notify other processes (:meth:`notify`, :meth:`notifications`).
         has_zones: a timestamp column can keep its zone.
         hot_options: options of its DBAPI's cursor for each statement of the hot path.
         backup_begins: first bytes of a file of :meth:`backup`.
@@ -164,8 +164,12 @@ class Driver(ABC):
         """Notify subscribers of a channel when the transaction commits."""
         raise NotImplementedError
 
-    def subscribe(self, url: URL | str, channel: str, patience_s: float) -> features.Subscription:
-        """Connect and listen to a channel."""
+    def notifications(self, url: URL | str, channel: str, patience_s: float) -> Generator[bool]:
+        """Connect and listen to a channel; yield some times a second whether there was a notification, and True when it begins.
+
+        Args:
+            patience_s: how often the server is asked whether it is still there, and how long it may take to answer, seconds.
+        """
         raise NotImplementedError
 
     def waiting_sessions(self, connection: Connection) -> list[tuple[features.Session, float, tuple[int, ...]]]:

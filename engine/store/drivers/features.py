@@ -106,22 +106,6 @@ class ServerWatcher(Protocol):
         """Close the connection; safe to call twice."""
 
 
-class Subscription(Protocol):
-    """A connection that listens to a channel."""
-
-    def fileno(self) -> int:
-        """Return the file descriptor that becomes readable when data arrives."""
-
-    def probe(self) -> None:
-        """Send a probe query; :meth:`received` reports its answer."""
-
-    def received(self) -> tuple[bool, bool]:
-        """Read the received data; return whether there was a notification, and whether the probe was answered."""
-
-    def close(self) -> None:
-        """Close the connection."""
-
-
 class RowWriter(Protocol):
     """A statement that is run for each of many rows."""
 

@@ -1,8 +1,8 @@
-"""Commit watcher and notification subscription of PostgreSQL."""
+"""Commit watcher and notifications of PostgreSQL."""
 
 import threading
-from collections.abc import Callable, Collection
-from contextlib import suppress
+from collections.abc import Callable, Collection, Generator
+from contextlib import closing, suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -107,39 +107,19 @@ class ServerWatcher:
                 connection.close()
 
 
-class Subscription:
-    """A psycopg connection that listens to a channel; see :class:`lodger.engine.store.drivers.features.Subscription`."""
+#: How often a caller of :func:`notifications` can end it, seconds.
+_STEP_S = 0.1
 
-    def __init__(self, connection: Any, channel: str) -> None:
-        self._connection = connection
-        self._listen = f"LISTEN {channel}"
-        try:
-            connection.execute(self._listen)
-        except BaseException:
-            connection.close()
-            raise
 
-    def fileno(self) -> int:
-        """Return the file descriptor of the connection."""
-        return int(self._connection.fileno())
+def notifications(connection: Any, channel: str) -> Generator[bool]:
+    """Listen to a channel on a psycopg connection, which this closes; see :meth:`lodger.engine.store.drivers.Driver.notifications`.
 
-    def probe(self) -> None:
-        """Send a probe: LISTEN again, which is harmless in a listening session and repairs one that is not."""
-        self._connection.pgconn.send_query(self._listen.encode())
-        self._connection.pgconn.flush()
-
-    def received(self) -> tuple[bool, bool]:
-        """Read the received data; return whether there was a notification, and whether the probe was answered."""
-        wire = self._connection.pgconn
-        wire.consume_input()
-        notified = answered = False
-        while wire.notifies() is not None:
-            notified = True
-        if not wire.is_busy():
-            while wire.get_result() is not None:
-                answered = True
-        return notified, answered
-
-    def close(self) -> None:
-        """Close the connection."""
-        self._connection.close()
+    LISTEN is repeated as a probe: it is harmless in a listening session, repairs one that is not, and fails if no answer comes.
+    """
+    with closing(connection):
+        is_notified = True
+        while True:
+            connection.execute(f"LISTEN {channel}")
+            for _ in range(int(connection.patience_s / _STEP_S)):
+                yield is_notified
+                is_notified = bool(list(connection.notifies(timeout=_STEP_S, stop_after=1)))

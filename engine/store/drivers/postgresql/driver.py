@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial, reduce
 from operator import add
@@ -137,9 +137,9 @@ class PostgresDriver(Driver):
         """Notify subscribers of a channel by NOTIFY when the transaction commits."""
         connection.exec_driver_sql(f"NOTIFY {channel}")
 
-    def subscribe(self, url: sa.URL | str, channel: str, patience_s: float) -> features.Subscription:
+    def notifications(self, url: sa.URL | str, channel: str, patience_s: float) -> Generator[bool]:
         """Connect and listen to a channel by LISTEN."""
-        return commits.Subscription(connections.connect(url, patience_s), channel)
+        return commits.notifications(connections.connect(url, patience_s), channel)
 
     def waiting_sessions(self, connection: sa.Connection) -> list[tuple[features.Session, float, tuple[int, ...]]]:
         """Return the waiting sessions and their blockers, from pg_stat_activity and pg_locks."""
