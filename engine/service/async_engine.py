@@ -24,7 +24,6 @@ from lodger.engine.service.operations import proxy
 from lodger.engine.service.operations.declaration import Async
 from lodger.engine.service.operations.route import Operation
 from lodger.engine.service.operations.table import Nouns
-from lodger.engine.store.revision_cache import Compile
 
 if TYPE_CHECKING:
     from lodger.engine.effects.finished import Executor
@@ -154,18 +153,10 @@ class Engine(Nouns[Async]):
         *,
         clock: Clock | None = None,
         settings: Settings | None = None,
-        compile_schedule: Compile | None = None,
         upgrade: bool = False,
     ) -> Self:
         """Open a ledger, creating it if it does not exist; see :meth:`lodger.engine.sync.Engine.open`. Blocks meanwhile."""
-        opened = cls.threaded.open(
-            url_or_path,
-            clock=clock,
-            settings=settings,
-            compile_schedule=compile_schedule,
-            upgrade=upgrade,
-        )
-        return cls(opened)
+        return cls(cls.threaded.open(url_or_path, clock=clock, settings=settings, upgrade=upgrade))
 
     @classmethod
     def open_all(cls, settings: Settings, *, clock: Clock | None = None) -> Self:

@@ -35,7 +35,7 @@ from lodger.engine.store.drivers import patience
 from lodger.engine.store.migrations import revision
 from lodger.engine.store.platform import node_rows
 from lodger.engine.store.platform.node_rows import note_set
-from lodger.engine.store.revision_cache import Compile, RevisionCache
+from lodger.engine.store.revision_cache import RevisionCache
 from lodger.engine.vault.keyring import Keyring
 from lodger.engine.vault.vault import Vault
 
@@ -87,7 +87,6 @@ class Engine(Nouns[Sync]):
         *,
         clock: Clock | None = None,
         settings: Settings | None = None,
-        compile_schedule: Compile | None = None,
         ids: Identities | None = None,
         upgrade: bool = False,
         deferred: bool = False,
@@ -96,7 +95,6 @@ class Engine(Nouns[Sync]):
 
         Args:
             url_or_path: path of a SQLite file, or ``postgresql://user@host/name`` (extra ``postgres``).
-            compile_schedule: replaces :func:`lodger.engine.recurrence.compile.compile_schedule`.
             ids: replaces the source of ids, for simulations.
             upgrade: bring a ledger of an earlier Lodger to this version's schema, as `lodger db upgrade` does.
             deferred: return although the ledger may be out of reach: it is checked at its first use, and not created.
@@ -119,7 +117,7 @@ class Engine(Nouns[Sync]):
                 database,
                 clock,
                 ids,
-                RevisionCache(settings, compile_schedule),
+                RevisionCache(settings),
                 ContentCache(settings),
                 settings,
                 of_server,

@@ -1,8 +1,8 @@
 """Changes as they happen, in this process and others: a tenant's actions, or one action with its log lines.
 
 Each change has an id; a stream that is opened with the last one continues after it. :func:`live` serves one reader in a
-thread, :class:`LiveChanges` any number of readers of an event loop: one query serves all streams of a tenant, and one all
-streams of single actions.
+thread, :class:`LiveChanges` any number of readers of an event loop: one query serves all streams of a tenant, and a stream of one action
+reads its stamp until that changes.
 """
 
 import asyncio
@@ -11,7 +11,7 @@ import secrets
 import threading
 from collections import deque
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator
-from contextlib import aclosing, contextmanager, suppress
+from contextlib import aclosing, suppress
 from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -21,7 +21,7 @@ from sqlalchemy import Connection
 from lodger.engine.core.errors import NotFound, Unavailable
 from lodger.engine.store import short_ids
 from lodger.engine.store.actions import actions
-from lodger.engine.store.actions.action_stream import MAX_ACTIONS, ActionStream, ChangeStamp, Key, change_stamps
+from lodger.engine.store.actions.action_stream import MAX_ACTIONS, ActionStream, ChangeStamp, change_stamp
 from lodger.engine.store.lifecycle.running_lines import LogStream, Place
 from lodger.engine.store.records import Action
 from lodger.engine.store.schema.scheduling import OPEN
@@ -219,66 +219,6 @@ class _Channel:
         return 0 <= self.number - number <= len(self.last)
 
 
-@dataclass(eq=False, slots=True)
-class Watcher:
-    """One stream's interest in one action. ``seen`` is the stamp of its own last look; ``moved`` is set when there is another."""
-
-    key: Key
-    seen: ChangeStamp | None = None
-    over: bool = False
-    moved: asyncio.Event = field(default_factory=asyncio.Event)
-
-
-class Poller:
-    """One query for all actions that single streams of this process show.
-
-    Args:
-        read: calls a function with a connection, in a thread.
-        wait: returns when it is time to look again.
-    """
-
-    def __init__(self, read: Read, wait: Callable[[], Awaitable[None]]) -> None:
-        self._read = read
-        self._wait = wait
-        self._watchers: set[Watcher] = set()
-        self._task: asyncio.Task[None] | None = None
-
-    @contextmanager
-    def watching(self, tenant_id: str, action_id: str) -> Iterator[Watcher]:
-        """Watch an action for changes during the block; yields the watcher, whose ``moved`` is set at each change."""
-        watcher = Watcher((tenant_id, action_id))
-        self._watchers.add(watcher)
-        if self._task is None:
-            self._task = asyncio.create_task(self._poll(), name="lodger-live-poller")
-        try:
-            yield watcher
-        finally:
-            self._watchers.discard(watcher)
-            if not self._watchers and self._task is not None:
-                self._task.cancel()
-                self._task = None
-
-    async def _poll(self) -> None:
-        """Look for changes while there are watchers."""
-        try:
-            while True:
-                await self._wait()
-                keys = {watcher.key for watcher in self._watchers}
-                with suppress(Unavailable):  # the database is unavailable: at the next time
-                    found: dict[Key, ChangeStamp] = await self._read(partial(change_stamps, wanted=keys))
-                    for watcher in self._watchers:
-                        # A watcher that came meanwhile was not asked for; one before its own first look will see it all.
-                        new = watcher.seen is None or watcher.key not in keys
-                        if not new and found.get(watcher.key) != watcher.seen:
-                            watcher.moved.set()
-        finally:
-            if self._task is asyncio.current_task():  # ended by a fault, not because no stream is left
-                self._task = None
-                for watcher in self._watchers:
-                    watcher.over = True
-                    watcher.moved.set()
-
-
 class LiveChanges:
     """Streams of changes for the readers of one event loop.
 
@@ -293,7 +233,6 @@ class LiveChanges:
         self._clock = engine.context.clock
         self._read = read
         self._channels: dict[str, _Channel] = {}
-        self._poller = Poller(read, self._wait)
 
     async def tenant(self, tenant_id: str, every_s: float, after: str | None = None) -> AsyncGenerator[Change | None]:
         """Yield the changes of a tenant's actions: from now on, first a change without value, or after a known one.
@@ -348,26 +287,29 @@ class LiveChanges:
         Raises:
             NotFound: action_unknown.
         """
-        followed = FollowedAction(tenant_id, action_id, after)
-        key = (tenant_id, action_id)
+        followed, seen = FollowedAction(tenant_id, action_id, after), None
 
         def read_changes(connection: Connection) -> tuple[ChangeStamp | None, list[Change]]:
-            """Return the action's stamp and what has changed since the last look."""
+            """Return the action's stamp, and what has changed since the last look: nothing under the same stamp."""
             # The stamp first: a change in between is looked at twice and sent once.
-            return change_stamps(connection, [key]).get(key), followed.look(connection)
+            stamp = change_stamp(connection, tenant_id, action_id)
+            return stamp, [] if stamp is not None and stamp == seen else followed.look(connection)
 
-        with self._poller.watching(tenant_id, action_id) as watcher:
-            timer = _Timer(every_s)
-            while not watcher.over:
-                if timer.is_over():
-                    yield None
-                watcher.moved.clear()
-                watcher.seen, changes = await self._read(read_changes)
-                for change in changes:
-                    yield change
-                if followed.over:
-                    return
-                await timer.wait(watcher.moved)
+        timer = _Timer(every_s)
+        while True:
+            if timer.is_over():
+                yield None
+            changes: list[Change] = []
+            try:
+                seen, changes = await self._read(read_changes)
+            except Unavailable:
+                if seen is None:
+                    raise
+            for change in changes:
+                yield change
+            if followed.over:
+                return
+            await self._wait()
 
     def _opened(self, tenant_id: str) -> _Channel:
         """Return the channel of a tenant with a running task that looks for changes; channels that were unused for LINGER_S are

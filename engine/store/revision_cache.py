@@ -17,7 +17,12 @@ from lodger.engine.core.settings import Settings
 from lodger.engine.policy.conduct import Conduct, Placement, parse_conduct
 from lodger.engine.policy.plan import Overlap, SlotPolicies, parse_missed
 from lodger.engine.policy.retry import Retry, parse_retry
-from lodger.engine.recurrence.compile import refuse_unused_starts, with_absolute_times, with_present_starts
+from lodger.engine.recurrence.compile import (
+    compile_schedule,
+    refuse_unused_starts,
+    with_absolute_times,
+    with_present_starts,
+)
 from lodger.engine.recurrence.rule import ScheduleRules
 from lodger.engine.recurrence.schedule import CompiledSchedule
 from lodger.engine.recurrence.search import SearchedTo
@@ -118,9 +123,9 @@ class PreparedRules:
 class RevisionCache:
     """A bounded, thread-safe cache of compiled revisions."""
 
-    def __init__(self, settings: Settings, compile_schedule: Compile | None = None) -> None:
+    def __init__(self, settings: Settings, compiler: Compile = compile_schedule) -> None:
         self._settings = settings
-        self._compile = compile_schedule or _compile
+        self._compile = compiler
         self._kept: LRUCache[tuple[str, str, int], Revision] = LRUCache(KEPT)
         #: Held by changes of the cache: it cannot be iterated while another thread adds to it.
         self._changing = threading.Lock()
@@ -317,10 +322,3 @@ def _unreadable(error: Exception) -> str:
 def _refuse_to_compile(_rules: ScheduleRules, *, now: datetime) -> CompiledSchedule:
     """Raise ValueError, so that a revision has no slots and a fault."""
     raise ValueError(f"rules are not compiled here, {now}")
-
-
-def _compile(rules: ScheduleRules, *, now: datetime) -> CompiledSchedule:
-    """Compile rules by the compiler, which is imported at first use."""
-    from lodger.engine.recurrence.compile import compile_schedule
-
-    return compile_schedule(rules, now=now)

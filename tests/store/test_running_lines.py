@@ -130,14 +130,14 @@ def test_a_tenant_that_is_deleted_leaves_no_line_and_gets_none(running: RunningA
 
 def test_a_pulse_changes_with_all_that_there_is_to_tell(running: RunningAttempt) -> None:
     other = running.bench.engine.run_in("acme", "job", 1000).id
-    keys = [("acme", running.id), ("acme", other), ("bolt", running.id), ("acme", "0" * 8 + running.id[8:])]
 
-    def reported() -> dict[tuple[str, str], tuple[str, int, int, int]]:
+    def reported(action_id: str = running.id, tenant_id: str = "acme") -> object:
         with running.bench.engine.context.database.read() as connection:
-            return action_stream.change_stamps(connection, keys)
+            return action_stream.change_stamp(connection, tenant_id, action_id)
 
-    first = reported()
-    assert set(first) == {("acme", running.id), ("acme", other)}
+    first, of_other = reported(), reported(other)
+    assert of_other is not None
+    assert reported(tenant_id="bolt") is reported("0" * 8 + running.id[8:]) is None
     running.say(LINES[0])
     said = reported()
     running.say(LINES[1])
@@ -145,6 +145,6 @@ def test_a_pulse_changes_with_all_that_there_is_to_tell(running: RunningAttempt)
     running.end(LINES)
     ended = reported()
     running.forget()
-    assert len({each["acme", running.id] for each in (first, said, again, ended)}) == 4
-    assert reported()["acme", running.id] != again["acme", running.id]
-    assert first["acme", other] == reported()["acme", other]
+    assert len({first, said, again, ended}) == 4
+    assert reported() != again
+    assert of_other == reported(other)

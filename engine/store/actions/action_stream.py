@@ -1,8 +1,8 @@
 """Changes of a tenant's actions between two polls: actions that are new, and actions with a new state, attempt or step."""
 
-from collections.abc import Collection, Iterable
+from collections.abc import Iterable
 
-from sqlalchemy import Connection, func, select, tuple_
+from sqlalchemy import Connection, func, select
 
 from lodger.engine.core.ids import first_id_at, id_time_us
 from lodger.engine.store.actions import actions
@@ -18,8 +18,7 @@ OVERLAP_US = 5_000_000
 MAX_ACTIONS, WATCHED = 500, 5000
 _CHUNK = 500
 Stage = tuple[str, int, int]
-#: Tenant and id of an action; its state, attempt, step and number of log batches.
-Key = tuple[str, str]
+#: State, attempt and step of an action, and its number of log batches.
 ChangeStamp = tuple[str, int, int, int]
 
 
@@ -70,21 +69,18 @@ class ActionStream:
             yield from actions.by_ids(connection, self._tenant, ids[start : start + _CHUNK])
 
 
-def change_stamps(connection: Connection, wanted: Collection[Key]) -> dict[Key, ChangeStamp]:
-    """Return the change stamp of each of these actions that still exists, with one query for every five hundred."""
+def change_stamp(connection: Connection, tenant_id: str, action_id: str) -> ChangeStamp | None:
+    """Return the change stamp of an action; None if it no longer exists."""
     lines, a = running_lines.c, table.c
-    batch_count = (
+    batches = (
         select(func.count())
         .select_from(running_lines)
         .where(lines.tenant_id == a.tenant_id, lines.action_id == a.id)
         .scalar_subquery()
     )
-    keys, found = sorted(wanted), {}
-    for start in range(0, len(keys), _CHUNK):
-        those = tuple_(a.tenant_id, a.id).in_(keys[start : start + _CHUNK])
-        for row in connection.execute(select(a.tenant_id, a.id, a.state, a.attempt, a.step, batch_count).where(those)):
-            found[row[0], row[1]] = (row[2], row[3], row[4], row[5])
-    return found
+    found = select(a.state, a.attempt, a.step, batches).where(a.tenant_id == tenant_id, a.id == action_id)
+    row = connection.execute(found).first()
+    return None if row is None else (row[0], row[1], row[2], row[3])
 
 
 def _stage(action: Action) -> Stage:
