@@ -1,7 +1,7 @@
 """Empties the outbox of one kind: takes due rows, one receiver beside another, and writes their results."""
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from functools import partial
 from typing import Any, ClassVar, TypeVar
 
@@ -19,9 +19,6 @@ T = TypeVar("T")
 #: Called with a row and its new state after each try.
 Marked = Callable[[Row[Any], str, Failure | None], None]
 
-#: Returns the earliest instant at which something of a kind is due, microseconds.
-NextDue = Callable[[str], Awaitable[int | None]]
-
 
 class Sender(Loop):
     """A service that delivers rows; a subclass says of which kind and how. ``start`` and ``stop`` are safe to call twice.
@@ -34,7 +31,6 @@ class Sender(Loop):
         poll_s: how often the outbox is looked at without a call of :meth:`wake`, seconds.
         on_mark: called with each row and its new state.
         on_fault: called after a round that failed; it is tried again.
-        next_due: returns cheaply when something is due; None to ask the outbox.
     """
 
     #: Kind of the rows; receivers served at once; rows taken of one receiver at once.
@@ -47,7 +43,6 @@ class Sender(Loop):
     poll_s: float = 5.0
     on_mark: Marked | None = None
     on_fault: Callable[[str, Exception], None] | None = None
-    next_due: NextDue | None = None
 
     def __init__(self, database: Transactions, clock: Clock) -> None:
         super().__init__(clock)
@@ -86,7 +81,7 @@ class Sender(Loop):
     async def _begin(self) -> int:
         """Take the due rows of receivers that are not being served, and begin to deliver them."""
         free = self.lanes - len(self._busy)
-        if free <= 0 or await self._nothing_due():
+        if free <= 0:
             return 0
         rows = await asyncio.to_thread(self._take, free, list(self._busy))
         by_lane: dict[Lane, list[Row[Any]]] = {}
@@ -96,14 +91,6 @@ class Sender(Loop):
             task = self._busy[lane] = asyncio.create_task(self.deliver(some), name=f"sender-{self.name}-{lane[0]}")
             task.add_done_callback(partial(self._over, lane))
         return len(rows)
-
-    async def _nothing_due(self) -> bool:
-        """Whether no row is due yet, by a query of the earliest instant, which is cheaper than taking rows; False without such a
-        query."""
-        if self.next_due is None:
-            return False
-        due_us = await self.next_due(self.name)
-        return due_us is None or due_us > self.clock.now_us()
 
     def _over(self, lane: Lane, task: asyncio.Task[None]) -> None:
         """Free the lane of a receiver once its rows have been tried, and report a fault of the delivery."""

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable
 from contextlib import suppress
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +18,6 @@ from lodger.engine.node.node_events import BatchCommitted
 from lodger.engine.node.outbox.mailer import Mailer, MailServer
 from lodger.engine.node.outbox.sender import Sender
 from lodger.engine.store.connection.transactions import Transactions
-from lodger.engine.store.queue import outbox
 from lodger.engine.store.queue.outbox import Failure
 from lodger.engine.vault.vault import Vault
 
@@ -38,7 +36,7 @@ class Senders:
         if settings.mail_host:
             self._all.append(Mailer(store.database, server_of(settings), store.clock))
         for each in self._all:
-            each.on_mark, each.on_fault, each.next_due = self._marked, self._failed, self._next_due
+            each.on_mark, each.on_fault = self._marked, self._failed
         context.bus.subscribe(BatchCommitted, self._committed)
         context.bus.subscribe(Event, self._raised)
 
@@ -70,14 +68,6 @@ class Senders:
         if event.kind == "alert":
             for sender in self._all:
                 sender.wake()
-
-    async def _next_due(self, kind: str) -> int | None:
-        """Return when the next row of a kind is due, microseconds since 1970; None if none waits, 0 if the outbox itself has to be
-        asked."""
-        db = self._context.db
-        if not db.sees_commits:
-            return 0  # asking twice would be no cheaper
-        return await db.cached_read(("outbox", kind), partial(outbox.ask_next_due, kind=kind))
 
     def _failed(self, service: str, error: Exception) -> None:
         """Publish a fault of a sender."""

@@ -6,15 +6,14 @@ wait.
 """
 
 import json
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Connection, Row, and_, bindparam, exists, func, insert, or_, select, tuple_, update
+from sqlalchemy import Connection, Row, and_, exists, func, insert, select, tuple_, update
 
 from lodger.engine.store.drivers import prepared
-from lodger.engine.store.drivers.prepared import Prepared
 from lodger.engine.store.rows import record
 from lodger.engine.store.schema.scheduling import tenants
 from lodger.engine.store.schema.script_data import outbox
@@ -76,18 +75,6 @@ def due_lanes(connection: Connection, kind: str, now_us: int, busy: Collection[L
         found = found.where(tuple_(_c.tenant_id, _c.target).not_in(list(busy)))
     rows = connection.execute(found.order_by(func.min(_c.next_at_us), _c.tenant_id, _c.target).limit(maximum))
     return [(row.tenant_id, row.target) for row in rows]
-
-
-def ask_next_due(connection: Connection, kind: str) -> Callable[[], int | None]:
-    """Ask for the earliest due instant of a kind, None if no row waits."""
-    return _next_due.answer(connection, {"kind": kind}, lambda rows: rows[0][0])
-
-
-_next_due = Prepared(
-    lambda _driver: select(func.min(_c.next_at_us)).where(
-        _c.kind == bindparam("kind"), or_(_c.state == "queued", _c.state == "sending")
-    )
-)
 
 
 def lease_rows(connection: Connection, kind: str, lanes: Iterable[Lane], now_us: int, each: int) -> list[Row[Any]]:
