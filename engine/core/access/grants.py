@@ -52,23 +52,18 @@ GRANTS: tuple[GrantSpec, ...] = (
 DEFAULT = " ".join(spec.form for spec in GRANTS if spec.default)
 MAX = 500
 
-_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]{0,62}", re.ASCII)
-_ADDRESS = re.compile(r"(\*|(\*|[^\s@*,;:<>\"()\[\]\\]{1,64})@[a-z0-9-]+(\.[a-z0-9-]+)*)", re.ASCII)
-_SCRIPT = re.compile(r"\*|[^\s/\\:*][^\s/\\*]{0,199}")
-_FUNCTION = re.compile(r"[a-z][A-Za-z0-9_]{0,29}\.[a-z][A-Za-z0-9_]{0,29}", re.ASCII)
-#: Kinds of grants with an optional name, and the pattern of the name.
-_NAMES = {"mail": _ADDRESS, "run": _SCRIPT, "functions": _FUNCTION}
-_ROWS = ("collections", "sets")
+_NAME = r"[A-Za-z][A-Za-z0-9_]{0,62}"
+_FUNCTION = r"[a-z][A-Za-z0-9_]{0,29}"
+#: Grants in their one spelling, but for those of kind fetch.
+_SPELT = re.compile(
+    rf"kv(:read)?|events|collections(:read|:(read|write):{_NAME})?|sets:(read|write)(:{_NAME})?"
+    r"|mail(:(\*|(\*|[^\s@*,;:<>\"()\[\]\\]{1,64})@[a-z0-9-]+(\.[a-z0-9-]+)*))?"
+    rf"|run(:(\*|[^\s/\\:*][^\s/\\*]{{0,199}}))?|functions(:{_FUNCTION}\.{_FUNCTION})?|secret:{_NAME}(:plain)?"
+)
+#: Other spellings.
+_SAME = {"sets": "sets:write", "collections:write": "collections", "kv:write": "kv"}
 _FETCH = re.compile(r"([^,]+)(?:,([1-9][0-9]{0,4})s)?(?:,([1-9][0-9]{0,4})MiB)?", re.ASCII | re.IGNORECASE)
 MIB = 1024 * 1024
-
-
-class Grant(NamedTuple):
-    """One grant: ``verb`` is read, write, use or plain; ``name`` is empty for all."""
-
-    kind: str
-    verb: str = ""
-    name: str = ""
 
 
 class FetchLimits(NamedTuple):
@@ -84,46 +79,46 @@ FETCH_DEFAULT = FetchLimits(30, 8 * MIB)
 
 @dataclass(frozen=True, slots=True)
 class Grants:
-    """The grants of a run: those that every layer (tenant, script, schedule) names."""
+    """The grants of a run: those that every layer (tenant, script, schedule) names, in their one spelling."""
 
-    layers: tuple[frozenset[Grant], ...]
+    layers: tuple[frozenset[str], ...]
 
     def narrowed(self, wished: "Grants | None") -> "Grants":
         """Return these grants with those of ``wished`` as a further layer, which must hold them too; unchanged for None."""
         return self if wished is None else Grants(self.layers + wished.layers)
 
-    def _all(self, *any_of: Grant) -> bool:
+    def _all(self, *any_of: str) -> bool:
         """Whether every layer holds at least one of these grants."""
-        return all(any(grant in layer for grant in any_of) for layer in self.layers)
+        return not any(layer.isdisjoint(any_of) for layer in self.layers)
 
     def of_rows(self, name: str, *, exposed: bool, write: bool) -> bool:
         """Whether a dataset may be read, or also written; ``exposed``: it is a table of the platform, not a collection."""
-        kind = "sets" if exposed else "collections"
-        verbs = ("write",) if write else ("read", "write")
-        return self._all(*(Grant(kind, verb, which) for verb in verbs for which in ("", name)))
+        kind, all_rows = ("sets", "sets:write") if exposed else ("collections", "collections")
+        readable = () if write else (f"{kind}:read", f"{kind}:read:{name}")
+        return self._all(all_rows, f"{kind}:write:{name}", *readable)
 
     def of_kv(self, *, write: bool) -> bool:
         """Whether keyed values may be read, or also written."""
-        return self._all(Grant("kv", "write"), *(() if write else (Grant("kv", "read"),)))
+        return self._all("kv") if write else self._all("kv", "kv:read")
 
     @property
     def of_events(self) -> bool:
         """Whether events may be emitted."""
-        return self._all(Grant("events"))
+        return self._all("events")
 
     def of_run(self, script: str, *, own: bool) -> bool:
         """Whether later runs of a script may be requested; ``own``: it is the run's own script."""
-        return self._all(*(Grant("run", "", each) for each in ("*", script, *(("",) if own else ()))))
+        return self._all("run:*", f"run:{script}", *(("run",) if own else ()))
 
     def of_mail(self, address: str, *, own: bool) -> bool:
         """Whether mail may go to an address; ``own``: it is one of the tenant's own people."""
         wanted = address.lower()
-        patterns = ("*", wanted, "*@" + wanted.rpartition("@")[2])
-        return self._all(*(Grant("mail", "", each) for each in (*patterns, *(("",) if own else ()))))
+        domain = wanted.rpartition("@")[2]
+        return self._all("mail:*", f"mail:{wanted}", f"mail:*@{domain}", *(("mail",) if own else ()))
 
     def of_function(self, name: str) -> bool:
         """Whether a function of the platform may be called."""
-        return self._all(Grant("functions"), Grant("functions", "", name))
+        return self._all("functions", f"functions:{name}")
 
     def of_fetch(self, origin: Origin) -> bool:
         """Whether a request may go to this origin."""
@@ -140,7 +135,7 @@ class Grants:
         for at, layer in enumerate(self.layers):
             covering = [
                 (seconds, size)
-                for host, seconds, size in (_split_fetch(grant.name) for grant in layer if grant.kind == "fetch")
+                for host, seconds, size in (_split_fetch(grant) for grant in layer if _kind_of(grant) == "fetch")
                 if parse_origin(host).covers(origin)
             ]
             if not covering:
@@ -152,11 +147,11 @@ class Grants:
 
     def of_secret(self, name: str, *, plain: bool = False) -> bool:
         """Whether a secret may be used, or its value read."""
-        return self._all(Grant("secret", "plain", name), *(() if plain else (Grant("secret", "use", name),)))
+        return self._all(f"secret:{name}:plain", *(() if plain else (f"secret:{name}",)))
 
     def any_of(self, kind: str) -> bool:
         """Whether every layer holds a grant of a kind, such as ``fetch`` or ``secret``."""
-        return all(any(grant.kind == kind for grant in layer) for layer in self.layers)
+        return all(any(_kind_of(grant) == kind for grant in layer) for layer in self.layers)
 
     def shown(self) -> tuple[str, ...]:
         """Return the grants of the first layer (the tenant's) as they are written, in the table's order."""
@@ -175,20 +170,6 @@ def parse(texts: Iterable[str]) -> Grants:
     return Grants((found,))
 
 
-def written(grant: Grant) -> str:
-    """Return the one spelling of a grant, which :func:`parse` reads."""
-    kind, verb, name = grant
-    if kind in _ROWS:
-        if name:
-            return f"{kind}:{verb}:{name}"
-        return "collections" if (kind, verb) == ("collections", "write") else f"{kind}:{verb}"
-    if kind == "kv":
-        return "kv" if verb == "write" else "kv:read"
-    if kind == "secret":
-        return f"secret:{name}:plain" if verb == "plain" else f"secret:{name}"
-    return f"{kind}:{name}" if name else kind
-
-
 def meaning(text: str) -> str:
     """Return the sentence that explains what a grant allows."""
     return next(spec.help for spec in reversed(GRANTS) if _pattern_of(spec.form).fullmatch(text))
@@ -201,39 +182,28 @@ def _pattern_of(form: str) -> re.Pattern[str]:
 
 
 @lru_cache(maxsize=1024)
-def _shown(layer: frozenset[Grant]) -> tuple[str, ...]:
-    """Return the grants of a layer as text, in the order of the table."""
-    return tuple(sorted((written(grant) for grant in layer), key=_rank))
+def _shown(layer: frozenset[str]) -> tuple[str, ...]:
+    """Return the grants of a layer, in the order of the table."""
+    kinds = [_kind_of(spec.form) for spec in GRANTS]
+    return tuple(sorted(layer, key=lambda grant: (kinds.index(_kind_of(grant)), grant)))
 
 
-def _rank(text: str) -> tuple[int, str]:
-    """Return the sort key of a grant's text: its place in the table, then the text."""
-    kinds = [spec.form.partition(":")[0] for spec in GRANTS]
-    return kinds.index(text.partition(":")[0]), text
+def _kind_of(grant: str) -> str:
+    """Return the first word of a grant."""
+    return grant.partition(":")[0]
 
 
-def _parse(text: str) -> Grant:
-    """Return the grant of one text; raises InputError (grant_unknown)."""
-    kind, _, rest = text.partition(":") if isinstance(text, str) else ("", "", "")
-    found: Grant | None = None
-    if not isinstance(text, str) or text.endswith(":"):
-        pass
-    elif kind in _ROWS:
-        found = _parse_rows(kind, rest)
-    elif kind == "kv" and rest in ("", "read", "write"):
-        found = Grant("kv", rest or "write")
-    elif kind == "events" and not rest:
-        found = Grant("events")
-    elif kind in _NAMES:
-        name = _ascii(rest.lower()) if kind == "mail" else rest
-        found = Grant(kind, "", name) if not name or _NAMES[kind].fullmatch(name) else None
-    elif kind == "fetch" and rest:
-        found = _parse_fetch(rest)
-    elif kind == "secret":
-        found = _parse_secret(rest)
-    if found is None:
-        raise InputError("grant_unknown", text=text, grants=(spec.form for spec in GRANTS))
-    return found
+def _parse(text: object) -> str:
+    """Return the one spelling of a grant; raises InputError (grant_unknown, host_invalid)."""
+    if isinstance(text, str):
+        kind, _, rest = text.partition(":")
+        if kind == "fetch" and (found := _FETCH.fullmatch(rest)):
+            limits = (f",{int(found[2])}s" if found[2] else "") + (f",{int(found[3])}MiB" if found[3] else "")
+            return f"fetch:{parse_origin(found[1])}{limits}"
+        spelt = f"mail:{_ascii(rest.lower())}" if kind == "mail" and rest else _SAME.get(text, text)
+        if _SPELT.fullmatch(spelt):
+            return spelt
+    raise InputError("grant_unknown", text=text, grants=(spec.form for spec in GRANTS))
 
 
 def same_host(one: str, two: str) -> bool:
@@ -249,36 +219,9 @@ def _ascii(address: str) -> str:
         return address
 
 
-def _parse_fetch(rest: str) -> Grant | None:
-    """Return the grant of a request from the text after ``fetch:``: an origin, with limits such as ``,30s,4MiB``; None if it is invalid."""
-    found = _FETCH.fullmatch(rest)
-    if found is None:
-        return None
-    limits = (f",{int(found[2])}s" if found[2] else "") + (f",{int(found[3])}MiB" if found[3] else "")
-    return Grant("fetch", "", str(parse_origin(found[1])) + limits)
-
-
 @lru_cache(maxsize=4096)
-def _split_fetch(name: str) -> tuple[str, int | None, int | None]:
-    """Split the name of a fetch grant into its origin, its time limit in seconds and its body limit in bytes; None for no limit."""
-    found = _FETCH.fullmatch(name)
-    if found is None:
-        raise InputError("host_invalid", text=name)
+def _split_fetch(grant: str) -> tuple[str, int | None, int | None]:
+    """Split a fetch grant into its origin, its time limit in seconds and its body limit in bytes; None for no limit."""
+    found = _FETCH.fullmatch(grant.removeprefix("fetch:"))
+    assert found is not None
     return found[1], int(found[2]) if found[2] else None, int(found[3]) * MIB if found[3] else None
-
-
-def _parse_rows(kind: str, rest: str) -> Grant | None:
-    """Return a grant on exposed tables from the text after its kind; None if the text is invalid."""
-    verb, _, name = rest.partition(":")
-    verb = verb or "write"
-    if verb not in ("read", "write") or (name and not _NAME.fullmatch(name)):
-        return None
-    return Grant(kind, verb, name)
-
-
-def _parse_secret(rest: str) -> Grant | None:
-    """Return a grant on a secret from the text after ``secret:``; None if the text is invalid."""
-    name, colon, verb = rest.partition(":")
-    if not _NAME.fullmatch(name) or (colon and verb != "plain"):
-        return None
-    return Grant("secret", verb or "use", name)
