@@ -7,7 +7,7 @@ PostgreSQL rows are locked here), so that rows cannot change between comparison 
 import json
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from itertools import groupby
 from typing import Any
 
@@ -433,21 +433,6 @@ class _Commit:
     def _mail(self, index: int, mail: Mail) -> None:
         """Add a mail to the outbox."""
         write_set = self.write_set
-        payload = {
-            "to": mail.to,
-            "subject": mail.subject,
-            "text": mail.text,
-            "html": mail.html,
-            "replyTo": mail.reply_to,
-        }
-        more: dict[str, Any] = {
-            "cc": mail.cc,
-            "bcc": mail.bcc,
-            "senderName": mail.sender_name,
-            "names": dict(mail.names),
-            "attachments": [asdict(file) for file in mail.attachments],
-        }
-        payload |= {name: value for name, value in more.items() if value}
         row = {
             "tenant_id": write_set.tenant_id,
             "id": mail.message_id.strip("<>"),
@@ -457,7 +442,7 @@ class _Commit:
             "kind": "mail",
             "target": "",
             "message_id": mail.message_id,
-            "payload": strict_json.dump(payload),
+            "payload": strict_json.dump(mail.parts()),
         }
         outbox.enqueue(self.connection, [row], self.now_us)
 

@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from decimal import Decimal
 from typing import Any
 
@@ -113,6 +113,15 @@ class Mail(Requested):
     attachments: tuple[Attachment, ...] = ()
     message_id: str = field(default="")
     names: Mapping[str, str] = field(default_factory=dict)
+
+    def parts(self) -> dict[str, Any]:
+        """Return the parts that the mail has, JSON-able, by their names in scripts; recipients, subject and text always."""
+        always = {"to": list(self.to), "subject": self.subject, "text": self.text}
+        others: dict[str, Any] = {
+            "html": self.html, "replyTo": self.reply_to, "cc": list(self.cc), "bcc": list(self.bcc), "names": dict(self.names),
+            "senderName": self.sender_name, "attachments": [asdict(file) for file in self.attachments],
+        }  # fmt: skip
+        return always | {name: part for name, part in others.items() if part or part == ""}
 
 
 @dataclass(frozen=True, slots=True)
@@ -277,13 +286,9 @@ def describe(effect: Effect, before: Row | None = None) -> dict[str, Any]:
     elif isinstance(effect, CancelRun):
         about = {"effect": "run.cancel", "script": effect.script, "run": effect.run}
     else:
-        about = {"effect": "mail", "to": list(effect.to), "subject": effect.subject, "text": effect.text}
-        about |= {"html": effect.html} if effect.html is not None else {}
-        about |= {"replyTo": effect.reply_to} if effect.reply_to is not None else {}
-        about |= {name: list(found) for name, found in (("cc", effect.cc), ("bcc", effect.bcc)) if found}
-        about |= {"names": dict(effect.names)} if effect.names else {}
-        about |= {"senderName": effect.sender_name} if effect.sender_name is not None else {}
-        about |= {"attachments": [file.name for file in effect.attachments]} if effect.attachments else {}
+        about = {"effect": "mail", **effect.parts()}
+        if effect.attachments:
+            about["attachments"] = [file.name for file in effect.attachments]
     if effect.line:
         about["line"] = effect.line
     return about

@@ -163,11 +163,6 @@ class Engine(Nouns[Async]):
         """Open every ledger of the settings; see :meth:`lodger.engine.sync.Engine.open_all`. Blocks meanwhile."""
         return cls(cls.threaded.open_all(settings, clock=clock))
 
-    def __await__(self) -> Generator[Any, None, Self]:
-        """Support ``await Engine.open(…)``, which returns the engine too."""
-        return self
-        yield
-
     async def close(self) -> None:
         """Release threads and database when the running verbs have ended; safe to call twice."""
 

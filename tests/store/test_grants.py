@@ -10,7 +10,7 @@ from tests.store.bench import Bench
 
 from lodger.engine.core.access.grants import DEFAULT, parse
 from lodger.engine.core.errors import InputError, NotFound
-from lodger.engine.node.executors.host_side import LedgerAddresses
+from lodger.engine.node.executors.host_side import ledger_addresses
 
 T = TypeVar("T")
 
@@ -113,5 +113,5 @@ def test_the_ledger_knows_a_tenants_own_people(bench: Bench) -> None:
             return work(connection)
 
     asked = ["Ann@acme.example", "bob@acme.example", "x@staff.example", "x@other.example", "x@sub.staff.example"]
-    assert asyncio.run(LedgerAddresses(read)("acme", asked)) == {"Ann@acme.example", "x@staff.example"}
-    assert asyncio.run(LedgerAddresses(read)("nobody", asked)) == set()
+    assert asyncio.run(ledger_addresses(read, "acme", asked)) == {"Ann@acme.example", "x@staff.example"}
+    assert asyncio.run(ledger_addresses(read, "nobody", asked)) == set()

@@ -230,7 +230,7 @@ def _check_message(row: Row, cells: Row) -> None:
     if row["kind"] == "webhook":
         texts, _ = [payload["type"]], payload["data"]
     elif row["kind"] == "mail":
-        bodies = [*(payload[name] for name in ("text", "html", "replyTo")), payload.get("senderName")]
+        bodies = [payload.get(name) for name in ("text", "html", "replyTo", "senderName")]
         texts = [*payload["to"], *payload.get("cc", ()), *payload.get("bcc", ()), payload["subject"]]
         texts += [each for each in bodies if each is not None]
         texts += payload.get("names", {}).values()

@@ -93,7 +93,7 @@ class HostSide:
 
     def __post_init__(self) -> None:
         self._intl = IntlProcesses()
-        self._people = self.people or LedgerAddresses(self.read)
+        self._people = self.people or partial(ledger_addresses, self.read)
         self._learn_s, self._learning = -math.inf, asyncio.Lock()
 
     @classmethod
@@ -102,7 +102,7 @@ class HostSide:
         store, own = host.store, WayOut(host.store.settings)
         reads = ThreadReads(store.database)
         return cls(
-            reads, host.datasets, store.clock, people=None if host.is_own is None else PlatformAddresses(reads, host.is_own),
+            reads, host.datasets, store.clock, people=host.is_own and partial(platform_addresses, reads, host.is_own),
             way_out=way_out or own, vault=host.vault, reservations=BudgetReservations(store), tracer=host.tracer,
             tokens=next((make(store, host.vault, own) for make in TOKENS), None),
             recorder=next((make(reads, store.clock) for make in RECORDERS), None), of_ledger=True,
@@ -197,39 +197,19 @@ class HostSide:
         )
 
 
-class LedgerAddresses:
-    """Asks the ledger (``engine.grants.people``). Satisfies :class:`~lodger.engine.capabilities.session.AddressLookup`.
+async def ledger_addresses(read: QueryRunner, tenant_id: str, addresses: Collection[str]) -> Collection[str]:
+    """Return those of the addresses that belong to the tenant, as the ledger knows them (``engine.grants.people``)."""
 
-    Args:
-        read: answers a question on the ledger's database, not as the role of scripts.
-    """
+    def read_people(connection: Connection) -> tuple[str, ...]:
+        """Return the addresses that the tenant may send mail to."""
+        return load_list(connection.scalar(select(tenants.c.people).where(tenants.c.id == tenant_id))) or ()
 
-    def __init__(self, read: QueryRunner) -> None:
-        self._read = read
-
-    async def __call__(self, tenant_id: str, addresses: Collection[str], /) -> Collection[str]:
-        """Return those of the addresses that belong to the tenant."""
-
-        def read_people(connection: Connection) -> tuple[str, ...]:
-            """Return the addresses that the tenant may send mail to."""
-            return load_list(connection.scalar(select(tenants.c.people).where(tenants.c.id == tenant_id))) or ()
-
-        known = await self._read(read_people)
-        return {address for address in addresses if is_one_of(known, address)}
+    known = await read(read_people)
+    return {address for address in addresses if is_one_of(known, address)}
 
 
-class PlatformAddresses:
-    """Asks the platform, in a thread for reads: it may look into its own tables.
-
-    Args:
-        read: its threads are used.
-        is_own: whether an address belongs to a tenant.
-    """
-
-    def __init__(self, read: QueryRunner, is_own: Callable[[str, str], bool]) -> None:
-        self._read = read
-        self._is_own = is_own
-
-    async def __call__(self, tenant_id: str, addresses: Collection[str], /) -> Collection[str]:
-        """Return those of the addresses that belong to the tenant."""
-        return await self._read(lambda _connection: {each for each in addresses if self._is_own(tenant_id, each)})
+async def platform_addresses(
+    read: QueryRunner, is_own: Callable[[str, str], bool], tenant_id: str, addresses: Collection[str]
+) -> Collection[str]:
+    """Return those of the addresses that belong to the tenant, as the platform says; in a thread for reads: it may look into its tables."""
+    return await read(lambda _connection: {each for each in addresses if is_own(tenant_id, each)})

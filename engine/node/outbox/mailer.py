@@ -182,12 +182,12 @@ class Mailer(Sender):
         made["Date"] = format_datetime(from_us(mail.created_us))
         made["Message-ID"] = mail.message_id
         made["Auto-Submitted"] = "auto-generated"  # RFC 3834: no vacation replies
-        if payload["replyTo"]:
+        if payload.get("replyTo"):
             made["Reply-To"] = _written([payload["replyTo"]], names)
         # Quoted-printable: lines stay short and no byte of a body can end the message.
         if payload["text"] is not None:
             made.set_content(payload["text"], cte="quoted-printable")
-        if payload["html"] is not None:
+        if payload.get("html") is not None:
             add = made.set_content if payload["text"] is None else made.add_alternative
             add(payload["html"], subtype="html", cte="quoted-printable")
         for file in payload.get("attachments", ()):

@@ -28,7 +28,7 @@ from lodger.engine.service.checks.source_check import SourceCheck
 from lodger.engine.service.checks.trial_budget import TrialBudget
 from lodger.engine.service.effect_diff import lines
 from lodger.engine.service.nouns.base import Noun, aware
-from lodger.engine.service.operations.declaration import UNCHANGED, M, also, local, operation
+from lodger.engine.service.operations.declaration import UNCHANGED, Endpoint, M, local, operation
 from lodger.engine.store import list_filter, pages, signing_keys
 from lodger.engine.store.connection.database import read_together
 from lodger.engine.store.context import StoreContext
@@ -115,8 +115,10 @@ class Scripts(Noun[M]):
         self.source_check = SourceCheck(engine.context.settings, self._budget)
         self._trials = threading.BoundedSemaphore(AT_ONCE)
 
-    @also("PUT", "/tenants/{tenant_id}/scripts/{name}/module", Role.EDITOR, raw="source", media="application/wasm")
-    @operation("PUT", "/tenants/{tenant_id}/scripts/{name}", Role.EDITOR, slow=True, tagged=True, stores=True)
+    @operation(
+        "PUT", "/tenants/{tenant_id}/scripts/{name}", Role.EDITOR, slow=True, tagged=True, stores=True,
+        also=Endpoint("PUT", "/tenants/{tenant_id}/scripts/{name}/module", Role.EDITOR, raw="source", media="application/wasm"),
+    )  # fmt: skip
     def put(
         self,
         tenant_id: str,

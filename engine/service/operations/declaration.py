@@ -160,6 +160,7 @@ def operation(
     everywhere: bool | Role = False,
     raw: str | None = None,
     media: str = "application/json",
+    also: Endpoint | None = None,
     **more: Any,
 ) -> Callable[[Callable[Concatenate[Any, P], R]], Method[P, R]]:
     """Declare a verb of a noun.
@@ -168,6 +169,7 @@ def operation(
         method, path, role, status, raw, media: see :class:`Endpoint`.
         everywhere: it may also be called without the tenant in the path, for all tenants, with this role; by default by an
             operator, and to read by an auditor.
+        also: a second endpoint.
         more: see :class:`Declared`.
     """
     endpoint = Endpoint(method, path, role, status, raw, media)
@@ -178,6 +180,8 @@ def operation(
         default = Role.AUDITOR if reads and role is Role.VIEWER else Role.OPERATOR
         of_all_role = everywhere if isinstance(everywhere, Role) else default
         endpoints.append(replace(endpoint, path=of_all, role=of_all_role, twin=True))
+    if also is not None:
+        endpoints.append(also)
 
     def declare_operation(function: Callable[Concatenate[Any, P], R]) -> Method[P, R]:
         """Note on a verb's function that it is an operation with these endpoints."""
@@ -185,19 +189,6 @@ def operation(
         return cast("Method[P, R]", function)
 
     return declare_operation
-
-
-def also(method: str, path: str, role: Role, *, raw: str, media: str) -> Callable[[Method[P, R]], Method[P, R]]:
-    """Declare a second endpoint of an operation with one parameter as raw bytes; the decorator is placed above the first one."""
-
-    def add_endpoint(verb: Method[P, R]) -> Method[P, R]:
-        """Note one more endpoint on an operation."""
-        before: Declared = getattr(verb, _NOTE)
-        endpoint = Endpoint(method, path, role, raw=raw, media=media)
-        setattr(verb, _NOTE, replace(before, endpoints=(*before.endpoints, endpoint)))
-        return verb
-
-    return add_endpoint
 
 
 def local(reason: str) -> Callable[[Callable[Concatenate[Any, P], R]], Method[P, R]]:
