@@ -10,6 +10,8 @@ import logging
 import threading
 import time
 import traceback
+from concurrent.futures import Future
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -123,36 +125,24 @@ class _Run:
 
     def _threaded(self) -> "asyncio.Future[Any]":
         """Start a synchronous handler in a thread of its own; return the future of its result."""
-        loop = asyncio.get_running_loop()
-        done: asyncio.Future[Any] = loop.create_future()
-
-        def set_outcome(answer: Any, error: BaseException | None) -> None:
-            """Set the result or the error of the handler, unless the attempt is over."""
-            if done.done():
-                return
-            if error is None:
-                done.set_result(answer)
-            else:
-                done.set_exception(error if isinstance(error, Exception) else RuntimeError(repr(error)))
+        done: Future[Any] = Future()
 
         def call_handler() -> None:
-            """Call the handler, and hand its result or error to the event loop."""
-            answer, raised = None, None
+            """Call the handler, and hand over its result or error."""
             self._ledger = patience.adopt()
             before = time.thread_time()
             try:
-                answer = self._handler.function(self.call)
+                settle = partial(done.set_result, self._handler.function(self.call))
             except BaseException as error:  # noqa: BLE001 - SystemExit of a handler must not end a thread in silence
-                raised = error
+                settle = partial(
+                    done.set_exception, error if isinstance(error, Exception) else RuntimeError(repr(error))
+                )
             self._cpu_s = time.thread_time() - before
-            try:
-                loop.call_soon_threadsafe(set_outcome, answer, raised)
-            except RuntimeError:
-                _log.warning("handler %s ended after its node was stopped", self._handler.name)
+            settle()
 
         # Not of a pool: its threads are waited for when the process ends, however long a forsaken handler goes on.
         threading.Thread(target=call_handler, name=f"lodger-handler-{self._handler.name}", daemon=True).start()
-        return done
+        return asyncio.wrap_future(done)
 
     async def _abandon(self, running: "asyncio.Future[Any]") -> None:
         """Ask a handler to stop, and wait for it no longer than GRACE_S."""
