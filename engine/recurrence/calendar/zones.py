@@ -1,15 +1,15 @@
 """The offsets of an IANA zone as integers: exact for every year from 1 to 9999, without a zoneinfo call per question.
 
 The compiled files of the pinned ``tzdata`` distribution are read once per zone (RFC 8536); years after the last stored
-transition follow the POSIX rule in the file's footer, by the kind of the year: there are few, whatever the year's number.
+transition follow a yearly rule, as :class:`ZoneInfo` reads it, by the kind of the year: there are few, whatever the year's number.
 """
 
-import re
 import struct
-from bisect import bisect_right
-from dataclasses import dataclass
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterator
+from datetime import datetime, timedelta
 from difflib import get_close_matches
-from functools import cache, cached_property
+from functools import cache, cached_property, partial
 from io import BytesIO
 from math import gcd
 from typing import Any, NamedTuple
@@ -21,83 +21,6 @@ from tzlocal.windows_tz import win_tz
 from lodger.engine.recurrence.calendar import civil
 from lodger.engine.recurrence.calendar.yeardays import KIND_OF, YEAR_OF
 from lodger.engine.recurrence.rule_errors import RuleInvalid
-
-_NAME = r"(?:<[A-Za-z0-9+-]+>|[A-Za-z]+)"
-_TIME = r"[+-]?\d+(?::\d+){0,2}"
-_RULE = re.compile(
-    rf"{_NAME}(?P<std>{_TIME})"
-    rf"(?:{_NAME}(?P<dst>{_TIME})?,(?P<on>[^,/]+)(?:/(?P<on_at>{_TIME}))?,(?P<off>[^,/]+)(?:/(?P<off_at>{_TIME}))?)?\Z"
-)
-_MONTH_WEEK_DAY = re.compile(r"M(\d+)\.(\d)\.(\d)\Z")
-
-
-def _seconds(text: str) -> int:
-    """Return seconds from a text ``[-]hh[:mm[:ss]]``."""
-    sign = -1 if text.startswith("-") else 1
-    fields = [int(part) for part in text.lstrip("+-").split(":")] + [0, 0]
-    return sign * (fields[0] * 3600 + fields[1] * 60 + fields[2])
-
-
-@cache
-def _read(date: str) -> tuple[int, int, int]:
-    """Parse a POSIX date: (month, week, weekday), or (0, day number, whether February 29 is never counted)."""
-    if found := _MONTH_WEEK_DAY.match(date):
-        month, week, dow = (int(part) for part in found.groups())
-        return month, week, dow
-    return (0, int(date[1:]), 1) if date.startswith("J") else (0, int(date), 0)
-
-
-def _day(date: str, year: int) -> int:
-    """Day number on which a POSIX date (Mm.w.d, Jn or n) falls."""
-    month, week, dow = _read(date)
-    start = civil.year_start(year)
-    if month:
-        first = start + civil.DAYS_BEFORE_MONTH[civil.is_leap(year)][month]
-        day = first + (dow - 1 - civil.weekday(first)) % 7 + 7 * (week - 1)  # POSIX counts weekdays from Sunday = 0
-        while day >= first + civil.days_in_month(year, month):
-            day -= 7
-        return day
-    if dow:  # 1 to 365
-        return start + week - 1 + (civil.is_leap(year) and week > 59)
-    return start + week
-
-
-@dataclass(frozen=True, slots=True)
-class PosixRule:
-    """Standard and summer offsets in seconds east of UTC, and when each begins."""
-
-    standard: int
-    summer: int
-    on: str
-    on_at: int
-    off: str
-    off_at: int
-
-    @property
-    def changes(self) -> bool:
-        """Whether the clock changes during the year at all."""
-        return self.standard != self.summer
-
-    def transitions(self, year: int) -> list[tuple[int, int]]:
-        """UTC second and new offset of each change in a year, ascending."""
-        begins = _day(self.on, year) * civil.DAY_S + self.on_at - self.standard
-        ends = _day(self.off, year) * civil.DAY_S + self.off_at - self.summer
-        return sorted([(begins, self.summer), (ends, self.standard)])
-
-
-def parse_posix(text: str) -> PosixRule:
-    """Read the POSIX rule in the footer of a zone's file; raises ValueError when it is none."""
-    found = _RULE.match(text)
-    if not found:
-        raise ValueError(f"not a POSIX TZ rule: {text!r}")
-    standard = -_seconds(found["std"])
-    if not found["on"]:
-        return PosixRule(standard, standard, "", 0, "", 0)
-    summer = -_seconds(found["dst"]) if found["dst"] else standard + 3600
-    return PosixRule(
-        standard, summer, found["on"], _seconds(found["on_at"] or "2"), found["off"], _seconds(found["off_at"] or "2")
-    )
-
 
 FAR = 1 << 62
 _CYCLE_S = civil.CYCLE_DAYS * civil.DAY_S
@@ -122,22 +45,22 @@ class Segment(NamedTuple):
 class Zone:
     """One zone's whole history and future."""
 
-    def __init__(self, key: str, starts: list[int], offsets: list[int], stored_to: int, tail: PosixRule | None) -> None:
+    def __init__(
+        self, key: str, starts: list[int], offsets: list[int], stored_to: int, yearly: ZoneInfo | None
+    ) -> None:
         self.key = key
         self._starts = starts  # UTC seconds at which offsets[i + 1] begins
         self._offsets = offsets
-        self._tail = tail if tail is not None and tail.changes else None
-        self.stored_to = stored_to  # UTC second from which on the POSIX rule decides
+        self._rule = yearly  # knows the changes after the stored ones; None without any
+        self.stored_to = stored_to  # UTC second of the last stored change
         #: Changes about a year of each kind: seconds after its January 1, and the offsets.
         self._yearly: dict[int, tuple[list[int], list[int]]] = {}
         self._listed_to = FAR
-        if self._tail is not None:
-            last = civil.civil(stored_to // civil.DAY_S)[0]
-            for year in range(last, last + 3):
-                for at, offset in self._tail.transitions(year):
-                    if at > stored_to and offset != offsets[-1]:
-                        starts.append(at)
-                        offsets.append(offset)
+        if yearly is not None:
+            after = civil.year_start(civil.civil(stored_to // civil.DAY_S)[0] + 3) * civil.DAY_S
+            for at, offset in self._changes(stored_to, after):
+                starts.append(at)
+                offsets.append(offset)
             # Up to the last of them the end of every stretch is listed.
             self._listed_to = starts[-1]
 
@@ -161,13 +84,28 @@ class Zone:
 
     def _changes_about(self, kind: int) -> tuple[list[int], list[int]]:
         """Changes of offset in a year of a kind and in the years beside it, which the kind determines too."""
-        assert self._tail is not None
-        year = YEAR_OF[kind]
-        begin = civil.year_start(year) * civil.DAY_S
-        changes = sorted(change for each in (year - 1, year, year + 1) for change in self._tail.transitions(each))
-        first = self._tail.summer if changes[0][1] == self._tail.standard else self._tail.standard
-        found = self._yearly[kind] = ([at - begin for at, _ in changes], [first, *(offset for _, offset in changes)])
+        year = YEAR_OF[kind] + civil.CYCLE_YEARS  # after all stored changes
+        before, begin, after = (civil.year_start(each) * civil.DAY_S for each in (year - 1, year, year + 2))
+        changes = list(self._changes(before, after))
+        offsets = [self._ruled(before), *(offset for _, offset in changes)]
+        found = self._yearly[kind] = ([at - begin for at, _ in changes], offsets)
         return found
+
+    def _ruled(self, utc: int) -> int:
+        """Return the offset at a UTC second by the yearly rule."""
+        offset = datetime.fromtimestamp(utc, self._rule).utcoffset() or timedelta()
+        return int(offset.total_seconds())
+
+    def _differs(self, offset: int, utc: int) -> bool:
+        """Whether the yearly rule has another offset at a UTC second."""
+        return self._ruled(utc) != offset
+
+    def _changes(self, first: int, end: int) -> Iterator[tuple[int, int]]:
+        """Yield UTC second and new offset of each change by the yearly rule in a range of time: an offset holds for a week at least."""
+        for week in range(first, end, 7 * civil.DAY_S):
+            last, before = min(week + 7 * civil.DAY_S, end), self._ruled(week)
+            if (after := self._ruled(last)) != before:
+                yield week + bisect_left(range(week, last), True, key=partial(self._differs, before)), after
 
     @cached_property
     def largest_change(self) -> int:
@@ -325,7 +263,7 @@ def _parse(key: str, data: bytes) -> Zone:
         if utoff[kind] != offsets[-1]:  # a change of name only is no transition here
             starts.append(instant)
             offsets.append(utoff[kind])
-    tail = None
-    if "," in footer:  # without one the clocks change no more
-        tail = parse_posix(footer)
-    return Zone(key, starts, offsets, instants[-1] if times else 0, tail)
+    yearly = (
+        ZoneInfo.from_file(BytesIO(data), key=key) if "," in footer else None
+    )  # without a rule the clocks change no more
+    return Zone(key, starts, offsets, instants[-1] if times else 0, yearly)

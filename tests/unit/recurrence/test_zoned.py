@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from lodger.engine.node.executors.script_context import offsets
 from lodger.engine.recurrence.calendar.civil import MAX_LOCAL, MIN_LOCAL, instant_of
 from lodger.engine.recurrence.calendar.zoned import Zoned
-from lodger.engine.recurrence.calendar.zones import FAR, Zone, load, parse_posix, python_zone, zone, zone_names
+from lodger.engine.recurrence.calendar.zones import FAR, Zone, load, python_zone, zone, zone_names
 from lodger.engine.recurrence.rrule import parse
 from lodger.engine.recurrence.rule import DstPolicy, Fold, Gap, LocalPace
 from lodger.engine.recurrence.rule_errors import RuleInvalid, RuleNeverFires
@@ -229,15 +229,6 @@ def test_unknown_zones(name: str) -> None:
         zone(name)
     assert caught.value.code == "zone_unknown"
     assert len(caught.value.what) < 120
-
-
-def test_posix_rules_of_all_three_kinds() -> None:
-    julian = parse_posix("XST3XDT,J60/0,J300").transitions(2024)
-    assert instant_of(julian[0][0]) == datetime(2024, 3, 1, 3, tzinfo=UTC)  # J60 is March 1 in every year
-    zero = parse_posix("XST3XDT,59/0,300").transitions(2024)
-    assert instant_of(zero[0][0]) == datetime(2024, 2, 29, 3, tzinfo=UTC)
-    with pytest.raises(ValueError, match="POSIX"):
-        parse_posix("nonsense")
 
 
 def test_a_rule_of_skipped_times_only_never_fires_and_says_why() -> None:
