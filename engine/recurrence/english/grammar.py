@@ -17,14 +17,16 @@ zone       IANA name
 =========  ==========================================================================================================
 
 Written by hand, because most of its work is to refuse: a parser library says which token it expected, and a person needs the
-text of the same wish that is accepted, which only the rule at hand knows. :data:`_PARTS` names the part that a token begins.
+text of the same wish that is accepted, which only the rule at hand knows. :data:`_PARTS` names the part that a token begins,
+and patterns of tokens (:func:`_pattern`) look ahead.
 """
 
 import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
-from itertools import pairwise
+from functools import cache
+from itertools import accumulate, pairwise
 
 from lodger.engine.recurrence.calendar import civil
 from lodger.engine.recurrence.calendar.civil import DAY_S
@@ -38,12 +40,39 @@ from lodger.engine.recurrence.words import MONTHS, WEEKDAYS, clock, joined, list
 
 _END = Token("end", "", "", 0, 0)
 _ALL = (Days(),)
-#: Minutes that a time of day in words names before its hour.
-_MINUTES_BEFORE = ("five", "ten", "twenty", "twenty-five")
-#: Kinds of tokens after which a bare number may be a time or a day.
-_AFTER_BARE = ("end", "and", ",", "zone", "on", "every", "weekday", "days", "in", "until", "except")
 #: Most days of one year's dates that a range excepts, less one.
 MAX_EXCEPTED = 30
+
+# Patterns over the kinds of tokens: separators, days, dates and times that may come next.
+_MORE = "(and|,)+"
+_OF_WEEK, _OF_MONTH, _OF_QUARTER, _OF_YEAR = (
+    f"(of|in)(the|every|a)? unit={unit}" for unit in ("week", "month", "quarter", "year")
+)
+_OF_PERIOD = f"({_OF_MONTH}|{_OF_QUARTER}|{_OF_YEAR})"
+#: Ordinals and days of which *of the month*, *of the quarter* or *of March* says what they are counted in.
+_COUNTED_DAYS = f"(nth|weekday|days|and|,|the|last|business unit?)* ({_OF_PERIOD}|(of|in) month)"
+_DATE = "(date|(number|nth) of? month|month (number|nth)(?!past|clock|oclock))"
+_MONTH_ALONE = f"(?!{_DATE})month"
+#: A range of days of one month, ``March 1 to 5`` or ``1-5 March``; two ordinals are days of the month, which may have months as well.
+_MONTH_RANGE = (
+    "(month (number|nth) to the? (number|nth) (?!of? (month|unit|ampm|clock|oclock|past))"
+    "|(number to the? (number|nth)|nth to the? number) of? month)"
+)
+_DAY = f"the? (weekday|days|nth|last|date|slashed|{_DATE}|{_MONTH_RANGE}|unit=day number|business unit=day)"
+_COUNTED = "(weekday|days|business|unit=day)"
+_HOUR = "(number|clock|moment)"
+_TIME = r"(clock|moment|(half|unit=quarter)(past|to=to number)|length=(\d+h)|number (oclock|ampm))"
+#: A time of day where a number alone is one, too.
+_BARE_TIME = f"({_TIME}|number (?!month|of month|unit|unknown=times))"
+_PAST_THE_HOUR = "number unit=minute? past"
+
+
+@cache
+def _pattern(text: str) -> re.Pattern[str]:
+    """Compile a pattern of tokens: a word stands for one of that kind, or ``kind=word`` for one that is written so; spaces mean nothing."""
+    kind = r"([a-z]+|,)(?:=(\([^)]*\)|[\w+-]+))?"
+    one = re.sub(kind, lambda word: f"(?:{word[1].replace('any', '.*')}={word[2] or '.*'}\n)", text)
+    return re.compile(one.replace(" ", ""))
 
 
 def read(text: str) -> Phrase:
@@ -103,6 +132,9 @@ class _Grammar:
     def __init__(self, text: str) -> None:
         self.text = text
         self.left = tokens(text)
+        # What patterns are matched with, and where each token stands in it.
+        lines = [f"{each.kind}={_written(each)}\n" for each in (*self.left, _END)]
+        self.written, self.places = "".join(lines), [0, *accumulate(map(len, lines))]
         self.at = 0
         self.drafts = [Draft()]
         self.zone: str | None = None
@@ -113,37 +145,28 @@ class _Grammar:
     # Tokens
 
     def peek(self, ahead: int = 0) -> Token:
-        """Return a following token without reading it."""
+        """Return a token without reading it."""
         place = self.at + ahead
-        return self.left[place] if place < len(self.left) else _END._replace(place=len(self.text), end=len(self.text))
+        if 0 <= place < len(self.left):
+            return self.left[place]
+        return _END._replace(place=len(self.text), end=len(self.text))
 
-    def kinds(self, *kinds: str) -> bool:
-        """Whether tokens of these kinds come next."""
-        return all(self.peek(ahead).kind == kind for ahead, kind in enumerate(kinds))
+    def sees(self, pattern: str, ahead: int = 0) -> int:
+        """Return how many of the next tokens a pattern matches; 0 if it does not."""
+        place = self.places[min(self.at + ahead, len(self.left))]
+        found = _pattern(pattern).match(self.written, place)
+        return found[0].count("\n") if found else 0
 
-    def take(self, *kinds: str) -> bool:
-        """Read tokens of these kinds, if they follow; return whether they did."""
-        if not self.kinds(*kinds):
-            return False
-        self.at += len(kinds)
-        return True
-
-    def skip(self, *kinds: str) -> None:
-        """Read a token of each of these kinds, in their order, where it follows."""
-        for kind in kinds:
-            self.take(kind)
+    def take(self, pattern: str) -> int:
+        """Read the next tokens that a pattern matches, if it does; return how many."""
+        count = self.sees(pattern)
+        self.at += count
+        return count
 
     def next(self) -> Token:
         """Read the next token."""
         self.at += 1
         return self.peek(-1)
-
-    def separators(self) -> int:
-        """Number of *and* and commas that come next."""
-        ahead = 0
-        while self.peek(ahead).kind in ("and", ","):
-            ahead += 1
-        return ahead
 
     def since(self, first: int) -> tuple[int, int]:
         """Return the places in the text where a token begins, by its number, and where the last read token ends."""
@@ -178,46 +201,37 @@ class _Grammar:
         self.take("run")
         if not self.left:
             raise self.unread("the rule is empty")
-        if self.peek().kind in ("and", ","):
+        if self.sees(_MORE):
             raise self.unread(f"nothing stands before {self.peek().text!r}", self.peek(), "")
         while self.at < len(self.left):
             strong = False
-            while self.peek().kind in ("and", ","):
+            while self.sees(_MORE):
                 # After a comma a clause that has days and times goes on with neither.
                 strong = strong or self.peek().text != "," or self.drafts[-1].complete()
-                self.at += 1
-                if self.at == len(self.left):
-                    token = self.left[-1]
-                    raise self.unread(
-                        f"nothing follows {token.text!r}",
-                        (self.left[self.at - 2].end if self.at > 1 else 0, token.end),
-                        "",
-                    )
+                token = self.next()
+                if self.sees("end"):
+                    begin = self.peek(-2).end if self.at > 1 else 0
+                    raise self.unread(f"nothing follows {token.text!r}", (begin, token.end), "")
             self.part(strong)
         return meant(self.text, self.drafts, self.zone)
 
     def part(self, strong: bool) -> None:
         """Read one part of a clause, such as its days or times."""
-        token, first = self.peek(), self.at
-        read = next((read for kinds, read in _PARTS if self._begins(kinds)), None)
+        read = next((read for pattern, read in _PARTS if self.sees(pattern)), None)
         if read is None:
-            if token.kind == "number":
-                raise self._bare_number(token)
-            raise self.unexpected("days, times or a step")
-        read(self, strong, first)
+            raise self._bare_number() if self.sees("number") else self.unexpected("days, times or a step")
+        read(self, strong, self.at)
 
-    def _begins(self, kinds: str) -> bool:
-        """Whether the next tokens are of some kinds."""
-        return any(self.kinds(*each.split()) for each in kinds.split(" | "))
-
-    def _bare_number(self, token: Token) -> Unread:
+    def _bare_number(self) -> Unread:
         """Return the error of a number without a unit."""
-        if self.peek(1).kind == "unit":
+        token = self.peek()
+        if self.sees("number unit"):
             return self.unread("every is missing before a step", token, f"every {token.text}")
-        texts = [f"at {token.text}", f"on the {ordinal(token.value)} of the month"] * (self.peek(1).kind in _AFTER_BARE)
+        after = "number (end|and|,|zone|on|every|weekday|days|in|until|except)"
+        texts = [f"at {token.text}", f"on the {ordinal(token.value)} of the month"] * bool(self.sees(after))
         before = (each for each in reversed(self.left[: self.at]) if each.kind not in ("number", "and", ","))
         month = next(before, _END)
-        if month.kind == "month" and self.peek(-1).kind in ("and", ","):  # "January 1 and 15"
+        if month.kind == "month" and self.sees(_MORE, -1):  # "January 1 and 15"
             texts.insert(0, f"{MONTHS[month.value]} {token.text}")
         return self.unread(f"{token.text} may be a time or a day: at is missing before it", token, *texts)
 
@@ -226,9 +240,7 @@ class _Grammar:
         draft, span = self.drafts[-1], self.since(first)
         main = kind in ("days", "times", "interval", "step", "window")
         # "every Monday, every 2 weeks on Friday": the step has days of its own.
-        strong = strong or (
-            kind == "step" and "days" in draft.parts and self.peek().kind in ("on", "weekday", "days", "the")
-        )
+        strong = strong or (kind == "step" and "days" in draft.parts and self.sees("on|weekday|days|the") > 0)
         bound = kind == "days" and self._binds(draft, first, strong)
         if bound and any(each.kind == "to" for each in self.left[first : self.at]):
             draft.days.clear()
@@ -250,7 +262,7 @@ class _Grammar:
 
     def _binds(self, draft: Draft, first: int, strong: bool) -> bool:
         """Whether the days from a token on have no times of their own, and so bind ``every day`` before them."""
-        timed = "times" in draft.parts and self.peek().kind in ("at", "clock", "number", "moment")
+        timed = "times" in draft.parts and self.sees(f"at|{_HOUR}")
         return tuple(draft.days) == _ALL and not timed and (not strong or self.left[first - 1].text == ",")
 
     # Steps and intervals
@@ -258,32 +270,29 @@ class _Grammar:
     def every(self, strong: bool, first: int) -> None:
         """Read a part that begins with ``every``."""
         self.take("on")
-        self.next()
-        if self.peek(-1).text == "all" and self.peek().text == "day":
+        if self.next().text == "all" and self.peek().text == "day":
             raise self.unexpected("days", "days")
-        if self._month_range():
+        if self.sees(_MONTH_RANGE):
             self.at = first
             self.days(strong, first)
-            return
-        if self.kinds("unit"):
+        elif self.sees("unit"):
             self.unit(1, strong, first)
         elif self.take("other"):
-            if self.kinds("unit"):
+            if self.sees("unit"):
                 self.unit(2, strong, first)
-            elif self.kinds("weekday"):
+            elif self.sees("weekday"):
                 self._every_other_weekday(strong, first)
             else:
                 raise self.unexpected("a unit or a weekday", "day")
-        elif self.peek().kind == "length" or (self.kinds("number") and self.peek(1).kind in ("unit", "number")):
+        elif self.sees("length|number (unit|number)"):
             self.length(strong, first)
-        elif self.peek().kind == "nth" and self.peek(1).kind == "unit" and not self._of_month(2):
+        elif self.sees(f"nth unit (?!{_OF_PERIOD})"):
             self._every_nth_unit(strong, first)
-        elif self.peek().kind == "nth" and self.peek(1).kind in ("weekday", "days", "business"):
+        elif self.sees("nth (weekday|days|business)"):
             self._nth_of_every(strong, first)
-        elif self.kinds("month") and self.peek(1).kind not in ("number", "nth"):
+        elif self.sees("month (?!number|nth)"):
             self.months_of(strong, first)
-        elif self.kinds("number") and self.peek(1).kind != "month":
-            self.next()
+        elif self.take("number (?!month)"):
             raise self.unexpected("a unit such as minutes, hours, days or weeks", "minutes")
         else:
             self.at = first
@@ -294,13 +303,12 @@ class _Grammar:
         name = self.next().value
         seconds = UNITS[name]
         if isinstance(seconds, int):
-            while self.kinds("and", "number", "unit") and isinstance(UNITS.get(self.peek(2).value), int):
-                self.at += 3
+            while self.take("and number unit=(second|minute|hour)"):
                 seconds += self.peek(-2).value * int(LENGTHS[self.peek(-1).value] // 1_000_000)
             self.add("interval", first, strong).interval_s = count * seconds
             return
         if count == 1 and name in ("day", "week"):
-            self.at += self._of("week")
+            self.take(_OF_WEEK)
         self._step(count, name, seconds, strong, first)
 
     def _step(self, count: int, name: str, unit: tuple[str, int], strong: bool, first: int) -> None:
@@ -314,20 +322,15 @@ class _Grammar:
     def length(self, strong: bool, first: int) -> None:
         """Read ``2 hours and 30 minutes`` or ``1h30m``: an interval, or a step when it is whole days, weeks or months."""
         found: list[tuple[int, str]] = []
-        while True:
-            token = self.peek()
-            if token.kind == "length":
-                self.next()
-                for count, name in re.findall(r"(\d+)([a-z]+)", token.text):
-                    kind, unit_name = WORDS.get(name, ("", name))
-                    found.append((int(count), unit_name if kind == "unit" else name))
-            elif token.kind == "number" and self.peek(1).kind == "unit":
-                self.next()
+        while self.sees("length|and? number unit"):
+            self.take("and")
+            token = self.next()
+            if token.kind == "number":
                 found.append((token.value, self.next().value))
-            elif token.kind == "and" and self.peek(1).kind == "number" and self.peek(2).kind == "unit" and found:
-                self.next()
-            else:
-                break
+                continue
+            for count, name in re.findall(r"(\d+)([a-z]+)", token.text):
+                kind, unit_name = WORDS.get(name, ("", name))
+                found.append((int(count), unit_name if kind == "unit" else name))
         span = self.since(first)
         if not found:
             raise self.unexpected("a unit such as minutes, hours, days or weeks", f"{self.peek().text} minutes")
@@ -354,12 +357,10 @@ class _Grammar:
     def _every_nth_unit(self, strong: bool, first: int) -> None:
         """Read the ordinal after ``every`` and its unit, such as ``every 3rd week``; refuse ``every 3rd day``, which has two meanings."""
         count = self.next().value
-        if self.peek().value == "day":
-            self.next()
-            raise self.unread(
-                f"every {ordinal(count)} day may be every {count} days, or a day of the month", self.since(first),
-                f"every {count} days", f"on the {ordinal(count)} of the month",
-            )  # fmt: skip
+        if self.take("unit=day"):
+            what = f"every {ordinal(count)} day may be every {count} days, or a day of the month"
+            texts = f"every {count} days", f"on the {ordinal(count)} of the month"
+            raise self.unread(what, self.since(first), *texts)
         self.unit(count, strong, first)
 
     def _every_other_weekday(self, strong: bool, first: int) -> None:
@@ -376,44 +377,18 @@ class _Grammar:
 
     def _nth_of_every(self, strong: bool, first: int) -> None:
         """Read ``every second Tuesday``: which of its two meanings it has, only *of the month* tells."""
-        begin = self.at
-        word = self.next()
-        count = word.value
-        after = self.peek()
-        self.at = first
-        if self._named_month_follows(begin) or count < 2 or word.kind == "last":
+        count = self.peek().value
+        if count < 2 or self.sees(_COUNTED_DAYS):
+            self.at = first
             self.days(strong, first)
             return
-        self.at = begin + 1
-        if after.kind == "weekday":
-            name = WEEKDAYS[self.next().value]
-            raise self.unread(
-                f"every {ordinal(count)} {name} may be one in {count} weeks, or the {ordinal(count)} of the month", self.since(first),
-                f"every {count} weeks on {name}", f"on the {ordinal(count)} {name} of the month",
-            )  # fmt: skip
+        if self.take("nth weekday"):
+            name, nth = WEEKDAYS[self.peek(-1).value], ordinal(count)
+            what = f"every {nth} {name} may be one in {count} weeks, or the {nth} of the month"
+            texts = f"every {count} weeks on {name}", f"on the {nth} {name} of the month"
+            raise self.unread(what, self.since(first), *texts)
+        self.next()
         raise self.unexpected("a unit or a weekday", "day")
-
-    def _named_month_follows(self, begin: int) -> bool:
-        """Whether the words after an ordinal and its days are *of the month*, of a month or of the quarter."""
-        self.at, here = begin, self.at
-        while self.peek().kind in ("nth", "weekday", "days", "and", ",", "the", "last", "business", "unit"):
-            if self.kinds("unit") and self.peek(-1).kind != "business":
-                break
-            self.at += 1
-        found = bool(self._of_month(0)) or (self.peek().kind in ("of", "in") and self.peek(1).kind == "month")
-        self.at = here
-        return found
-
-    def _of(self, unit: str, ahead: int = 0) -> int:
-        """Return the number of following tokens that mean ``of the`` unit, such as ``of the week`` or ``of week``."""
-        if self.peek(ahead).kind not in ("of", "in"):
-            return 0
-        article = self.peek(ahead + 1).kind in ("the", "every", "a")
-        return 2 + article if self.peek(ahead + 1 + article).value == unit else 0
-
-    def _of_month(self, ahead: int) -> int:
-        """Return the number of following tokens that mean *of the month*, *quarter* or *year*."""
-        return self._of("month", ahead) or self._of("quarter", ahead) or self._of("year", ahead)
 
     # Days
 
@@ -429,113 +404,49 @@ class _Grammar:
         """Read days with *and* or commas between them, and the month or quarter that they are counted in."""
         found = self.day()
         while self._more_days():
-            self.at += self.separators()
-            prior, place, either = found[-1], self.peek(), self.peek(-1)
-            before = self.left[self.at - 2] if self.peek(-1).kind in ("and", ",") else self.peek(-1)
+            self.take(_MORE)
+            prior, before, either, place = found[-1], self.peek(-2), self.peek(-1), self.peek()
             more = self.day()
-            alone = more == [Days(month_days=more[0].month_days)] and place.kind in ("the", "nth")
-            if prior.weekdays and prior.month_days and alone:
-                name, number = (
-                    listed(prior.weekdays, WEEKDAYS),
-                    joined([f"the {counted(n)}" for n in more[0].month_days]),
-                )
+            last, day, span = self.peek(-1), more[0], (place.place, self.peek(-1).end)
+            numbered, alone = place.kind in ("the", "nth"), more == [Days(month_days=day.month_days)]
+            if prior.weekdays and prior.month_days and alone and numbered:
+                name, number = listed(prior.weekdays, WEEKDAYS), joined([f"the {counted(n)}" for n in day.month_days])
                 texts = f"on {name} {number}", f"on {number} of the month"
-                raise self.unread(
-                    "the day may be of each weekday or of the month", (place.place, self.peek(-1).end), *texts
-                )
-            if (
-                prior.weekdays
-                and not prior.month_days
-                and more[0].month_days
-                and not more[0].weekdays
-                and place.kind in ("the", "nth")
-            ):
+                raise self.unread("the day may be of each weekday or of the month", span, *texts)
+            if prior.weekdays and not prior.month_days and day.month_days and not day.weekdays and numbered:
                 raise self.unread("a weekday and a day of the month stand together", place)
             date = prior.date
-            if date and not date.year and self.peek(-1).kind == "nth" and more == [Days(month_days=more[0].month_days)]:
-                numbers, name = [ordinal(each) for each in more[0].month_days], MONTHS[date.month]
+            if date and not date.year and last.kind == "nth" and alone:
+                numbers, name = [ordinal(each) for each in day.month_days], MONTHS[date.month]
                 texts = joined([f"{name} {each}" for each in numbers]), f"on the {joined(numbers)} of the month"
-                raise self.unread("the day may be of this month or of each", (place.place, self.peek(-1).end), *texts)
-            if either.text == "or" and more[0].month_days == (-1,) and prior.month_days[-1:] > (28,):
+                raise self.unread("the day may be of this month or of each", span, *texts)
+            if either.text == "or" and day.month_days == (-1,) and prior.month_days[-1:] > (28,):
                 what = "the day or the last day may be both days or the earlier one"
-                raise self.unread(what, (either.place, self.peek(-1).end), "and the last day of the month")
-            if (
-                before.kind == "nth"
-                and found[-1].month_days
-                and more[0].date
-                and not more[0].date.year
-                and self.peek(-1).kind == "month"
-            ):
-                raise self.unread(
-                    "the first day may be of this month or of each", before, f"{before.text} of the month"
-                )
+                raise self.unread(what, (either.place, last.end), "and the last day of the month")
+            yearly = day.date is not None and not day.date.year and last.kind == "month"
+            if before.kind == "nth" and prior.month_days and yearly:
+                what = "the first day may be of this month or of each"
+                raise self.unread(what, before, f"{before.text} of the month")
             found += more
         return found
 
     def _more_days(self) -> bool:
         """Whether a separator comes and then a day."""
-        ahead = 0
-        while self.peek(ahead).kind in ("and", ","):
-            if self.peek(ahead).text == ";":
-                return False
-            ahead += 1
-        if not ahead:
-            return False
-        if self.peek(ahead).kind == "on":
-            ahead += 1
-        if self.peek(ahead).kind == "every":
-            after = self.peek(ahead + 1)
-            if self.stepping or self.drafts[-1].step[0] > 1:
-                return False  # "every 2 weeks on Monday and every Thursday": the step is not theirs
-            return after.kind in ("weekday", "days") or self._is_date(ahead + 1)
-        return self._is_day(ahead)
+        before = "(and|,=(,))+ on?"
+        if self.sees(f"{before} every"):
+            # "every 2 weeks on Monday and every Thursday": the step is not theirs
+            stepping = self.stepping or self.drafts[-1].step[0] > 1
+            return not stepping and self.sees(f"{before} every (weekday|days|{_DATE})") > 0
+        return self.sees(f"{before} {_DAY}") > 0
 
-    def _is_day(self, ahead: int) -> bool:
-        """Whether a day begins at a following token."""
-        ahead += self.peek(ahead).kind == "the"
-        at, after = self.peek(ahead), self.peek(ahead + 1)
-        return (
-            at.kind in ("weekday", "days", "nth", "last", "date", "slashed")
-            or self._is_date(ahead)
-            or self._month_range(ahead) > 0
-            or (at.value == "day" and after.kind == "number")
-            or (at.kind == "business" and after.value == "day")
-        )
-
-    def _is_date(self, ahead: int = 0) -> bool:
-        """Whether a date begins there: ``25 December``, ``25th of December``, ``December 25``."""
-        kinds = [self.peek(ahead + each).kind for each in range(3)]
-        if kinds[0] in ("number", "nth"):
-            return kinds[1] == "month" or kinds[1:] == ["of", "month"]
-        return kinds[0] == "date" or (
-            kinds[0] == "month" and kinds[1] in ("number", "nth") and self.peek(ahead + 2).kind not in ("past", "clock")
-        )
-
-    def _month_range(self, ahead: int = 0) -> int:
-        """Number of tokens that are a range of days of one month: ``March 1 to 5``, ``1-5 March``; 0 for any other."""
-        leads = self.peek(ahead).kind == "month"
-        number = ahead + leads
-        last = number + 2 + (self.peek(number + 2).kind == "the")
-        kinds = self.peek(number).kind, self.peek(last).kind
-        if self.peek(number + 1).kind != "to" or not {*kinds} <= {"number", "nth"}:
-            return 0
-        after = last + 1 + (self.peek(last + 1).kind == "of")
-        month = self.peek(after).kind == "month"
-        if leads:
-            return 0 if month or self.peek(after).kind in ("unit", "ampm", "clock", "past") else last + 1 - ahead
-        # Two ordinals are days of the month, which may have months as well.
-        return after + 1 - ahead if month and kinds != ("nth", "nth") else 0
-
-    def _days_of_month_range(self, size: int) -> list[Days]:
+    def _days_of_month_range(self) -> list[Days]:
         """Read a range of days of one month: those of each year, or dates of the year that is named."""
         begin = self.at
-        self.at += size
+        self.take(_MONTH_RANGE)
         read = self.left[begin : self.at]
         month = next(each.value for each in read if each.kind == "month")
         first, last = (each.value for each in read if each.kind in ("number", "nth"))
-        comma = self.kinds(",", "number")
-        year = self.peek(comma).value if self._is_year(comma) else None
-        self.at += 0 if year is None else comma + 1
+        year = self._year()
         for day in (first, last):
             self._real(Date(year, month, day), begin)
         if first >= last:
@@ -549,72 +460,71 @@ class _Grammar:
         """Whether a following token is a year."""
         return self.peek(ahead).kind == "number" and 1000 <= self.peek(ahead).value <= 9999
 
+    def _year(self) -> int | None:
+        """Read a year, with a comma before it or none; None without one."""
+        comma = self.sees(", number") > 0
+        if not self._is_year(comma):
+            return None
+        self.at += comma
+        return int(self.next().value)
+
     def day(self) -> list[Days]:
         """Read one day, or several that share a noun: ``the first and third Monday of the month``."""
-        self.skip("on", "every")
+        self.take("on? every?")
         the = self.take("the")
         token = self.peek()
         if token.kind == "slashed":
             raise self._slashed()
-        if size := self._month_range():
-            return self._days_of_month_range(size)
-        if self._is_date():
+        if self.sees(_MONTH_RANGE):
+            return self._days_of_month_range()
+        if self.sees(_DATE):
             return [self._date_or_months()]
         if token.kind == "weekday":
             return self._weekdays_of(self._weekday())
         if bits := self._workday_set():
             return self._weekdays_of([Days(bits)])
-        if token.value == "day" and self.peek(1).kind == "number":
-            self.next()
+        if self.take("unit=day (?=number)"):
             return self._in_month(self._numbered(self._counts("number")))
         if token.kind in ("nth", "last"):
             return self._nth()
-        if self.at and self.peek(-1).kind == "every":
+        before = self.peek(-1).kind
+        if before == "every":
             raise self.unexpected("a day", "day")
-        before = self.peek(-1).kind if self.at else ""
         raise self.unexpected("a day", *(["1st"] if the else ["the 1st"] if before == "on" else []))
 
     def _workday_set(self) -> int:
         """Skip ``weekdays`` or ``business day``, and return their bits; 0 for anything else."""
-        if self.kinds("business", "unit") and self.peek(1).value == "day":
-            self.at += 2
+        if self.take("business unit=day"):
             return WORKDAYS
-        return self.next().value if self.kinds("days") else 0
+        return self.next().value if self.sees("days") else 0
 
     def _weekday(self) -> list[Days]:
         """Read a weekday or a range of weekdays."""
         begin, first = self.at, self.next().value
         last = first
-        comma = self.kinds(",")
-        if self._is_date(comma):
-            self.at += comma
+        if self.sees(f",? {_DATE}"):
+            self.take(",")
             return [Days(date=self._date_on(first, begin))]
-        if self.kinds("to", "weekday"):
-            self.next()
-            last = self.next().value
+        if self.take("to weekday"):
+            last = self.peek(-1).value
             if last == first:
                 name, before = WEEKDAYS[first], WEEKDAYS[(first - 1) % 7]
                 what = "the range begins and ends on one day"
                 raise self.unread(what, self.since(begin), name, f"{name} to {before}")
         bits = sum(1 << (first + each) % 7 for each in range((last - first) % 7 + 1))
-        if self.kinds("the", "nth") or (self.kinds("nth") and self.peek(1).kind != "month"):
-            self.take("the")
-            number = self.next()
+        if self.take("the nth|nth (?!month)"):
+            number = self.peek(-1)
             if not 1 <= number.value <= 31:
                 raise self.unread(f"no month has a day {number.value}", number, "31st")
             return [Days(bits, month_days=(number.value,))]
-        while self.peek().kind in ("and", ",") and self.peek(1 + (self.peek(1).kind == "and")).kind in (
-            "weekday",
-            "days",
-        ):
-            place = self.peek(1 + (self.peek(1).kind == "and"))
+        while size := self.sees("(and|,) and? (weekday|days)"):
+            place = self.peek(size - 1)
             again = place.value if place.kind == "days" else 1 << place.value
             if again & bits:
                 break
-            self.at += 1 + (self.peek(1).kind == "and")
+            self.at += size - 1
             last_begin = self.at
-            if place.kind == "days":
-                self.next()
+            if self.take("days"):
                 bits |= again
                 continue
             day = self._weekday()[0]
@@ -636,11 +546,10 @@ class _Grammar:
 
     def _weekdays_of(self, days: list[Days]) -> list[Days]:
         """Read the month after ``every Friday``, as in ``of March``; ``of the month`` adds nothing."""
-        if self._of("month"):
-            span = self.peek(-1).end, self.peek(self._of("month") - 1).end
+        if size := self.sees(_OF_MONTH):
+            span = self.peek(-1).end, self.peek(size - 1).end
             raise self.unread("weekdays are those of every month", span, "")
-        if self.kinds("of", "month"):
-            self.next()
+        if self.take("of (?=month)"):
             months = self.month_list()
             return [replace(each, months=months) for each in days]
         return days
@@ -648,15 +557,11 @@ class _Grammar:
     def _date_on(self, weekday: int, begin: int) -> Date:
         """Read the date after a weekday, as in ``Thursday, December 31, 2026``; refuse a date that is on another weekday."""
         date = self.date()
-        span = self.since(begin)
+        span, name = self.since(begin), WEEKDAYS[weekday]
         said = self.text[self.left[begin + 1 + (self.left[begin + 1].kind == ",")].place : span[1]]
         if not date.year:
-            raise self.unread(
-                "a weekday and a date may be one day or two",
-                span,
-                f"every {said}",
-                f"{WEEKDAYS[weekday]} and every {said}",
-            )
+            texts = f"every {said}", f"{name} and every {said}"
+            raise self.unread("a weekday and a date may be one day or two", span, *texts)
         on = civil.weekday(civil.day_of(date.year, date.month, date.day))
         if on != weekday:
             raise self.unread(f"this date is a {WEEKDAYS[on]}", span, said)
@@ -666,14 +571,10 @@ class _Grammar:
         """Read numbers that are listed or in ranges, such as ``1, 3 and 5 through 7``."""
         found = [self.next().value]
         while True:
-            ahead = self.separators()
-            if self.peek(ahead).kind == kind and ahead and self.peek(ahead + 1).kind not in ("month", "unit"):
-                self.at += ahead + 1
+            if self.take(f"{_MORE} {kind} (?!month|unit)"):
                 found.append(self.peek(-1).value)
-            elif self.kinds("to", kind) or (self.kinds("to", "the") and self.peek(2).kind == kind):
-                self.next()
-                self.take("the")
-                last = self.next()
+            elif self.take(f"to the? {kind}"):
+                last = self.peek(-1)
                 if not found[-1] < last.value <= 31:
                     raise self.unread("the range goes backwards", last)
                 found += range(found[-1] + 1, last.value + 1)
@@ -685,54 +586,37 @@ class _Grammar:
         days = [self._day_number(each) for each in numbers]
         return [Days(month_days=(each,)) for each in days] if max(days) < 0 else [Days(month_days=tuple(days))]
 
-    def _day_number(self, number: "Token | int") -> int:
+    def _day_number(self, value: int) -> int:
         """Return the number of a day of the month, refusing those that no month has."""
-        value = number.value if isinstance(number, Token) else number
         if not (-31 <= value <= 31 and value):
-            span = number if isinstance(number, Token) else self.peek(-1)
-            raise self.unread(
-                f"no month has a day {value}", span, *(("last day of the month", "31st") if value else ("1st",))
-            )
+            texts = ("last day of the month", "31st") if value else ("1st",)
+            raise self.unread(f"no month has a day {value}", self.peek(-1), *texts)
         return value
 
     def _ordinal(self) -> int:
         """Read an ordinal, such as ``1st``, ``last`` or ``second to last``; negative ones count from the end."""
         token = self.next()
         number = -1 if token.kind == "last" else int(token.value)
-        if number > 0 and (self.take("to", "last") or (self._last_follows() and self.take("last"))):
-            return -number
-        return number
-
-    def _last_follows(self) -> bool:
-        """Whether *last* comes next and belongs to the ordinal before it, as in ``2nd last Friday``, also in a list of these."""
-        ahead = 1
-        while self.peek(ahead).kind in ("and", ","):
-            ahead += 1
-        listed_too = ahead > 1 and "last" in (self.peek(ahead).kind, self.peek(ahead + 1).kind)
-        return self.kinds("last") and (listed_too or self.peek(1).kind in ("weekday", "days", "unit", "business"))
+        # *last* belongs to the ordinal before it in ``2nd last Friday``, also in a list of these.
+        of_it = f"last (?={_MORE} any? last|weekday|days|unit|business)"
+        return -number if number > 0 and (self.take("to last") or self.take(of_it)) else number
 
     def _nth(self) -> list[Days]:
         """Read ordinals and the counted noun: a weekday, weekdays, days, or none."""
         begin = self.at
         numbers, places, breaks = [self._ordinal()], [self.left[begin]], []
         while True:
-            ahead = self.separators()
-            through = self.kinds("to", "nth") or self.kinds("to", "the", "nth")
-            the = self.peek(ahead).kind in ("the", "on")
-            at = self.peek(ahead + (self.peek(ahead).kind == "the"))
-            if through:
-                self.next()
-                self.take("the")
-                last = self.next()
+            if self.take("to the? nth"):
+                last = self.peek(-1)
                 if not 0 < numbers[-1] < last.value <= 31:
                     around = f"{counted(numbers[-1])} to the 31st and the 1st to the {ordinal(last.value)}"
                     raise self.unread("the range goes backwards", (places[-1].place, last.end), around)
                 numbers += range(numbers[-1] + 1, last.value + 1)
-            elif ahead and self.peek(ahead).kind != "on" and at.kind in ("nth", "last"):
-                self.at += ahead + the
-                either = self.peek(-1 - the).text == "or"
+            elif self.sees(f"{_MORE} the? (nth|last)"):
+                self.take(_MORE)
+                either, the = self.peek(-1).text == "or", self.take("the")
                 token, number = self.peek(), self._ordinal()
-                if either and number == -1 and numbers[-1] > 28 and self.peek().value == "day":
+                if either and number == -1 and numbers[-1] > 28 and self.sees("unit=day"):
                     what = "the day or the last day may be both days or the earlier one"
                     raise self.unread(what, (places[-1].end, token.place), " and the ")
                 if the:
@@ -741,36 +625,22 @@ class _Grammar:
                 places.append(token)
             else:
                 break
-        if self.kinds("number") and len(numbers) == 1 and abs(numbers[0]) == 1 and self._counted(1):
+        if numbers in ([1], [-1]) and self.sees(f"number {_COUNTED}"):
             numbers = [numbers[0] * each for each in range(1, min(self.next().value, 32) + 1)]  # "the first 5 days"
-        after = self.peek()
-        if after.kind == "weekday" or after.kind in ("days", "business"):
-            return self._nth_weekdays(numbers, places, breaks, begin)
-        if after.value == "day":
-            self.next()
-        elif self.excepting and not (
-            self.kinds("month") or (self.peek().kind in ("of", "in") and not self._of("month"))
-        ):
+        if self.sees("weekday|days|business"):
+            return self._nth_weekdays(numbers, places, breaks)
+        named = self.take("unit=day")
+        if self.excepting and not (named or self.sees(f"month|(?!{_OF_MONTH})(of|in)")):
             self._excepted_weekdays(numbers, begin)
-        if numbers[-1] == -1 and after.value != "day" and not self._of_month(0):
+        if numbers[-1] == -1 and not (named or self.sees(_OF_PERIOD)):
             raise self.unread("what the last one is of is not said", self.peek(-1), "last day")
         found = self._numbered(numbers)
-        if (
-            self.peek(begin - self.at - 1).kind == "every"
-            and self.peek(-1).kind == "nth"
-            and 2 <= numbers[0] <= 10
-            and not self._of_month(0)
-            and self.peek().kind not in ("of", "in")
-        ):
-            raise self.unread(
-                f"every {ordinal(numbers[0])} may be a step, or a day of the month", (self.left[begin - 1].place, self.left[begin].end),
-                f"every {numbers[0]} days", f"on the {ordinal(numbers[0])} of the month",
-            )  # fmt: skip
+        every = self.peek(begin - self.at - 1)
+        if every.kind == "every" and self.sees("nth (?!of|in)", -1) and 2 <= numbers[0] <= 10:
+            what = f"every {ordinal(numbers[0])} may be a step, or a day of the month"
+            texts = f"every {numbers[0]} days", f"on the {ordinal(numbers[0])} of the month"
+            raise self.unread(what, (every.place, self.left[begin].end), *texts)
         return self._in_month(found)
-
-    def _counted(self, ahead: int) -> bool:
-        """Whether a following token is a day of some kind, which a month has several of."""
-        return self.peek(ahead).kind in ("weekday", "days", "business") or self.peek(ahead).value == "day"
 
     def _excepted_weekdays(self, numbers: list[int], begin: int) -> None:
         """Refuse ``every Monday except the first``, which may be a Monday or a day of the month."""
@@ -785,21 +655,20 @@ class _Grammar:
         days = joined([f"day {each}" if each > 0 else f"the {counted(each)} day" for each in numbers])
         if self.peek().text in ("one", "ones"):
             self.next()
-        self.at += self._of("month")
+        self.take(_OF_MONTH)
         begin -= self.left[begin - 1].kind in ("the", "every")
         texts = f"the {said} {name}", f"{days} of the month"
         raise self.unread(
             f"the {said} may be a {name} or a day of the month", self.since(begin), *texts[weekdays == WEEKEND :]
         )
 
-    def _nth_weekdays(self, numbers: list[int], places: list[Token], breaks: list[int], begin: int) -> list[Days]:
+    def _nth_weekdays(self, numbers: list[int], places: list[Token], breaks: list[int]) -> list[Days]:
         """Return the days for ordinals before weekdays, such as ``first and third Monday``."""
         after = self.peek()
-        if after.kind == "weekday":
-            bits = 1 << self.next().value
-            most, name = 5, WEEKDAYS[after.value]
-            beside = self.peek(self.separators())
-            if self.peek().kind in ("and", ",") and self.peek().text != ";" and beside.kind == "weekday":
+        if self.take("weekday"):
+            bits, most, name = 1 << after.value, 5, WEEKDAYS[after.value]
+            if self.peek().text != ";" and (size := self.sees(f"{_MORE} weekday")):
+                beside = self.peek(size - 1)
                 day, all_numbers = WEEKDAYS[beside.value], joined([counted(each) for each in numbers])
                 texts = f"{all_numbers} {day}", f"every {day}"
                 raise self.unread("the weekday may be counted in the month too, or stand for each", beside, *texts)
@@ -807,52 +676,36 @@ class _Grammar:
             if after.text.startswith("weekend") or not self._workday_set():
                 raise self.unexpected("day")
             bits, most, name = WORKDAYS, 23, "weekday"
+        span, said = (places[0].place, self.peek(-1).end), [counted(each) for each in numbers]
         if breaks and all(abs(each) <= 5 for each in numbers[:-1]) and numbers[0] > 0:
-            head = joined(
-                [
-                    f"{'the ' * (place > 0)}{counted(each)}{' day' * (each < 0)}"
-                    for place, each in enumerate(numbers[: breaks[-1]])
-                ]
-            )
-            raise self.unread(
-                f"the {ordinal(numbers[0])} may be a {name} or a day of the month", (places[0].place, self.peek(-1).end),
-                f"{joined([counted(each) for each in numbers])} {name}", f"{head} and on the {counted(numbers[-1])} {name}",
-            )  # fmt: skip
+            days = [f"{each}{' day' * (number < 0)}" for each, number in zip(said, numbers, strict=True)]
+            head = joined([days[0], *(f"the {each}" for each in days[1 : breaks[-1]])])
+            what = f"the {said[0]} may be a {name} or a day of the month"
+            raise self.unread(what, span, f"{joined(said)} {name}", f"{head} and on the {said[-1]} {name}")
         for number in numbers:
             if abs(number) > most or not number:
-                tail = f"the {counted(numbers[-1])} {name}"
-                raise self.unread(
-                    f"no month has a {counted(number)} {name}", (places[0].place, self.peek(-1).end), f"last {name}",
-                    *([f"the {ordinal(number)} and on {tail}"] if len(numbers) > 1 and number <= 31 else []),
-                )  # fmt: skip
+                both = [f"the {ordinal(number)} and on the {said[-1]} {name}"] * (len(numbers) > 1 and number <= 31)
+                raise self.unread(f"no month has a {counted(number)} {name}", span, f"last {name}", *both)
         return self._in_month([Days(nth=tuple((each, bits) for each in numbers))])
 
     def _in_month(self, found: list[Days]) -> list[Days]:
         """Read ``of the month``, ``of each quarter``, ``of March``, which bound the days before it."""
-        if self._of("month"):
-            self.at += self._of("month")
-        elif self._of("quarter"):
-            self.at += self._of("quarter")
-            found = [self._of_quarter(each) for each in found]
-        elif self._of("year"):
-            span = self.peek().place, self.peek(self._of("year") - 1).end
+        begin = self.at
+        if self.take(_OF_MONTH):
+            return found
+        if self.take(_OF_QUARTER):
+            return [self._of_quarter(each) for each in found]
+        if self.take(_OF_YEAR):
             first = all(n > 0 for each in found for n in (*each.month_days, *(n for n, _ in each.nth)))
-            raise self.unread(
-                "days of the year are not counted in English", span, "of January" if first else "of December"
-            )
-        elif self._of("week"):
+            month = "of January" if first else "of December"
+            raise self.unread("days of the year are not counted in English", self.since(begin), month)
+        if self.sees(_OF_WEEK):
             span = self.left[max(0, self.at - 2)].place, self.peek(2).end
-            raise self.unread(
-                "weeks begin on Monday for some and on Sunday for others", span, "on Monday", "on Sunday", "Monday"
-            )
-        elif (
-            self.kinds("of", "month")
-            or (self.kinds("in", "month") and not self.excepting)
-            or (self.kinds("month") and not self._is_date())
-        ):
-            self.next() if not self.kinds("month") else None
+            texts = "on Monday", "on Sunday", "Monday"
+            raise self.unread("weeks begin on Monday for some and on Sunday for others", span, *texts)
+        if self.take("of (?=month)") or (not self.excepting and self.take("in (?=month)")) or self.sees(_MONTH_ALONE):
             months = self.month_list()
-            found = [replace(each, months=months) for each in found]
+            return [replace(each, months=months) for each in found]
         return found
 
     def _of_quarter(self, days: Days) -> Days:
@@ -880,14 +733,12 @@ class _Grammar:
     def date(self) -> Date:
         """Read a date, such as ``25 December 2027``, ``December 25th, 2027`` or ``2027-12-25``."""
         begin = self.at
-        self.skip("on", "the")
-        if self.kinds("weekday"):  # "Friday, November 27, 2026", as sentences have it
-            self.next()
-            self.take(",")
-        token = self.next()
+        self.take("on? the?")
+        self.take("weekday ,?")  # "Friday, November 27, 2026", as sentences have it
+        token = self.peek()
         if token.kind == "slashed":
-            self.at -= 1
             raise self._slashed()
+        self.next()
         if token.kind == "date":
             return self._real(token.value, begin)
         if token.kind == "month":
@@ -896,19 +747,15 @@ class _Grammar:
                 ends = (1, civil.days_in_month(day.value, month))
                 texts = [f"{each} {MONTHS[month]} {day.value}" for each in ends]
                 raise self.unread("the day is not said", self.since(begin), *texts)
+            if day.kind not in ("number", "nth"):
+                raise self.unread("the day is not said", token, f"1 {MONTHS[token.value]}")
         else:
             self.take("of")
             day, month = token, self.next().value
-        if token.kind == "month" and day.kind not in ("number", "nth"):
-            raise self.unread("the day is not said", token, f"1 {MONTHS[token.value]}")
         if day.kind not in ("number", "nth") or not isinstance(month, int):
             self.at = begin
             raise self.unexpected("a date such as 2027-12-25", "2027-12-25")
-        year, ahead = None, 1 if self.kinds(",", "number") else 0
-        if self._is_year(ahead):
-            year = self.peek(ahead).value
-            self.at += ahead + 1
-        return self._real(Date(year, month, day.value), begin)
+        return self._real(Date(self._year(), month, day.value), begin)
 
     def _real(self, date: Date, begin: int) -> Date:
         """Return a date; refuse one that the calendar does not have, such as February 30."""
@@ -919,19 +766,14 @@ class _Grammar:
         longest = civil.days_in_month(date.year or 2000, date.month)
         if not 1 <= date.day <= longest or not (date.year or 1) >= 1:
             name = MONTHS[date.month]
+            if date.year:
+                text = f"{date.year}-{date.month:02d}-{longest}"
+                raise self.unread(f"{name} {date.year} has {longest} days", span, text)
             first = begin
             while first and self.left[first - 1].kind in ("every", "on", "the"):
                 first -= 1
-            if date.year:
-                raise self.unread(
-                    f"{name} {date.year} has {longest} days", span, f"{date.year}-{date.month:02d}-{longest}"
-                )
-            raise self.unread(
-                f"{name} has at most {longest} days",
-                self.since(first),
-                f"on the last day of {name}",
-                f"{longest} {name}",
-            )
+            texts = f"on the last day of {name}", f"{longest} {name}"
+            raise self.unread(f"{name} has at most {longest} days", self.since(first), *texts)
         return date
 
     def _slashed(self) -> Unread:
@@ -949,19 +791,16 @@ class _Grammar:
         """Read months, such as ``March``, ``June to August`` or ``January, April and July``; return them as bits."""
         found = 0
         while True:
-            if not self.kinds("month"):
+            if not self.sees("month"):
                 raise self.unexpected("a month", "January")
             first = self.next().value
-            last = first
-            if self.kinds("to", "month"):
-                self.next()
-                last = self.next().value
+            last = self.peek(-1).value if self.take("to month") else first
             for each in range((last - first) % 12 + 1):
                 found |= 1 << (first + each - 1) % 12 + 1
-            ahead = self.separators()
-            if not ahead or self.peek(ahead).kind != "month" or (self._is_date(ahead) and not self._is_year(ahead + 1)):
+            size = self.sees(f"{_MORE} (?=month)")
+            if not size or (self.sees(_DATE, size) and not self._is_year(size + 1)):
                 return found
-            self.at += ahead
+            self.at += size
 
     def months_of(self, _strong: bool, first: int) -> None:
         """Read the months of a clause, with or without ``in``."""
@@ -980,50 +819,41 @@ class _Grammar:
 
     def time(self) -> _Time:
         """Read one time of day."""
-        token = self.peek()
-        if token.text in ("half", "quarter") or self._minutes_past():
+        if self.peek().text in ("half", "quarter") or self._minutes_past():
             return self._spoken_time()
-        self.next()
+        token = self.next()
         place, end = token.place, token.end
         if token.kind == "moment":
             return _Time(token.value // HOUR_S, 0, 0, "", True, place, end)
         if token.kind == "clock":
             hour, minute, second, half, fixed = token.value
-        elif token.kind == "length" and token.text.endswith("h") and token.text[:-1].isdigit():
+        elif token.kind == "length" and re.fullmatch(r"\d+h", token.text):
             hour, minute, second, half, fixed = int(token.text[:-1]), 0, 0, "", True
         elif token.kind == "number":
             hour, minute, second, half, fixed = token.value, 0, 0, "", token.text.startswith("0")
             if token.text.isdigit() and len(token.text) in (3, 4):
-                hour, minute, fixed = hour // 100, hour % 100, True
+                hour, minute = hour // 100, hour % 100
                 tail = self.peek().end if self.peek().text in ("hrs", "hours", "h") else end
                 text = f"{hour:02d}:{minute:02d}" if hour < 24 and minute < 60 else "09:00"
                 raise self.unread(f"{token.text} is not a time of day", (place, tail), text)
-            if self.peek().text == ":" and self.peek(1).kind == "number":
-                raise self.unread(
-                    "a time has two digits after the colon",
-                    (place, self.peek(1).end),
-                    f"{hour:02d}:{self.peek(1).value:02d}",
-                )
-            if self.take("clock"):
+            minutes = self.peek(1)
+            if self.peek().text == ":" and minutes.kind == "number":
+                text = f"{hour:02d}:{minutes.value:02d}"
+                raise self.unread("a time has two digits after the colon", (place, minutes.end), text)
+            if self.take("oclock"):
                 end = self.peek(-1).end
-            if self.kinds("ampm"):
-                half, end = self.next().value, self.peek(-1).end
+            if self.take("ampm"):
+                half, end = self.peek(-1).value, self.peek(-1).end
             minutes = self.peek()
-            follows = minutes.kind == "number" and self.peek(1).kind not in ("unit", "month")
-            if (
-                follows
-                and not half
-                and hour < 24
-                and minutes.value <= 59
-                and (minutes.value >= 10 or len(minutes.text) == 2)
-            ):
-                what = "hours and minutes have a colon between them"
-                raise self.unread(what, (place, minutes.end), f"{hour:02d}:{minutes.value:02d}")
+            two_digits = self.sees("number (?!unit|month)") and (minutes.value >= 10 or len(minutes.text) == 2)
+            if two_digits and not half and hour < 24 and minutes.value <= 59:
+                text = f"{hour:02d}:{minutes.value:02d}"
+                raise self.unread("hours and minutes have a colon between them", (place, minutes.end), text)
         else:
             self.at -= 1
             raise self.unexpected("a time of day", "09:00")
-        if hour == 12 and not (minute or half) and self.kinds("moment"):
-            moment = self.next()
+        if hour == 12 and not (minute or half) and self.take("moment"):
+            moment = self.peek(-1)
             return _Time(moment.value // HOUR_S, 0, 0, "", True, place, moment.end)
         if token.kind == "clock" and self.peek().text in ("hours", "hrs", "h"):
             end = self.next().end
@@ -1051,31 +881,24 @@ class _Grammar:
         """Read a time of day such as ``half past 9``, ``quarter to 9`` or ``ten to nine``."""
         begin, word = self.at, self.next()
         minutes = word.value if word.kind == "number" else 30 if word.text == "half" else 15
-        sign = self.next()
-        if sign.kind == "past" or (sign.text == "to" and minutes < 30):
+        past = self.take("past")
+        if past or (minutes < 30 and self.take("to=to")):
             time = self.time()
             if time.minute:
                 raise self.unread("the hour has minutes", self.since(begin))
-            second = (time.second_of_day() + (minutes if sign.kind == "past" else -minutes) * 60) % DAY_S
+            second = (time.second_of_day() + (minutes if past else -minutes) * 60) % DAY_S
             return _Time(*civil.clock(second), "", time.fixed or bool(time.half), self.left[begin].place, time.end)
-        self.at -= 1
-        if minutes == 30 and self.peek().kind == "number" and 1 <= self.peek().value <= 12:
-            hour = self.next().value
-            raise self.unread(
-                "half nine is 09:30 for some and 08:30 for others",
-                self.since(begin),
-                f"{hour:02d}:30",
-                f"{hour - 1:02d}:30",
-            )
+        hour = self.peek()
+        if minutes == 30 and hour.kind == "number" and 1 <= hour.value <= 12:
+            self.next()
+            texts = f"{hour.value:02d}:30", f"{hour.value - 1:02d}:30"
+            raise self.unread("half nine is 09:30 for some and 08:30 for others", self.since(begin), *texts)
         raise self.unexpected("past or to")
 
     def _minutes_past(self, ahead: int = 0) -> bool:
         """Whether the next tokens are minutes past an hour, such as ``20 past 9``, or in words before it, as in ``at ten to nine``."""
-        minutes, sign, hour = (self.peek(ahead + each) for each in range(3))
-        before = minutes.text in _MINUTES_BEFORE and sign.text == "to" and self.peek(ahead - 1).kind == "at"
-        return (
-            minutes.kind == "number" and (sign.kind == "past" or before) and hour.kind in ("number", "clock", "moment")
-        )
+        before = self.sees(f"at number=(five|ten|twenty|twenty-five) to=to {_HOUR}", ahead - 1)
+        return before > 0 or self.sees(f"number past {_HOUR}", ahead) > 0
 
     def _minutes_to(self) -> Unread:
         """Return the error of ``at 10 to 9``, which has another meaning than the numbers seem to have."""
@@ -1087,46 +910,28 @@ class _Grammar:
         what = "it may be minutes before an hour, or a range of hours"
         return self.unread(what, (place, time.end), *texts)
 
-    def _is_time(self, ahead: int, *, bare: bool) -> bool:
-        """Whether a time of day begins at a following token; ``bare``: also a number alone."""
-        at, after = self.peek(ahead), self.peek(ahead + 1)
-        if at.kind in ("clock", "moment"):
-            return True
-        if at.text in ("half", "quarter"):
-            return after.kind == "past" or (after.text == "to" and self.peek(ahead + 2).kind == "number")
-        if at.kind == "length":
-            return at.text.endswith("h") and at.text[:-1].isdigit()
-        if at.kind != "number":
-            return False
-        return after.kind in ("clock", "ampm") or (
-            bare and after.kind not in ("month", "unit") and after.text != "times" and not self._is_date(ahead)
-        )
-
     def times(self, strong: bool, first: int) -> None:
         """Read times of day."""
         self.take("at")
         begin, found = self.at, [self.time()]
-        while True:
-            ahead = 0
-            while self.peek(ahead).kind in ("and", ",") and self.peek(ahead).text not in ("or", ";"):
-                ahead += 1
-            at = self.peek(ahead).kind == "at"
-            if not ahead or not self._is_time(ahead + at, bare=True) or (at and self._minutes_follow(ahead)):
+        while size := self.sees("(and=(and|&|/|plus|also)|,=(,))+ at?"):
+            at = self.peek(size - 1).kind == "at"
+            if not self.sees(_BARE_TIME, size):
                 break
-            self.at += ahead + at
+            self.at += size
             spoken = {each.text for each in self.left[begin : self.at]} & {"past", "to"}
-            begin, bare = self.at, self.kinds("number") and not (at or self._minutes_past())
+            begin, bare = self.at, self.sees("number") and not (at or self._minutes_past())
             found.append(self.time())
             if spoken and bare and not found[-1].minute:
                 raise self._shared_minutes(found[-2], [found[-1]], to="to" in spoken)
-        if self.peek().text == "or" and self._is_time(1, bare=True):
+        if self.peek().text == "or" and self.sees(_BARE_TIME, 1):
             raise self.unread("a rule has no choice between times", self.peek(), "and")
         self.add("times", first, strong).times = self._halves(found)
 
     def _shared_minutes(self, before: _Time, hours: list[_Time], *, to: bool) -> Unread:
         """Return the error of hours after minutes past another one, which may be theirs too: ``quarter past 9, 10 and 11``."""
-        while (ahead := self.separators()) and self.peek(ahead).kind == "number" and not self._minutes_past(ahead):
-            self.at += ahead
+        while (size := self.sees(f"{_MORE} (?=number)")) and not self._minutes_past(size):
+            self.at += size
             hours.append(self.time())
         whole = [each.hour + 12 * (each.hour < min(before.hour, 12)) for each in hours]
         ways = [(each - to) % 24 * HOUR_S + before.minute * 60 for each in whole], [each * HOUR_S for each in whole]
@@ -1165,58 +970,39 @@ class _Grammar:
             each.half = half
             if each.second_of_day() >= following[0].second_of_day():
                 written = self.text[each.place : each.end]
-                raise self.unread(
-                    f"{written} may be am or {half}", span, f"{written}am" if half == "pm" else f"{written}pm"
-                )
+                text = f"{written}{'am' if half == 'pm' else 'pm'}"
+                raise self.unread(f"{written} may be am or {half}", span, text)
         return found
-
-    def _minutes_follow(self, ahead: int) -> bool:
-        """Whether the token after a number is ``minute`` or ``past``."""
-        return self.peek(ahead + 1).value == "minute" or self.peek(ahead + 1).kind == "past"
 
     def at_part(self, strong: bool, first: int) -> None:
         """Read what follows ``at``: times, minutes of the hour, weekends, or the end of the month."""
-        after = self.peek(1)
-        ranged = self.kinds("at", "number", "to") and self.peek(3).kind in ("number", "clock", "moment")
-        if ranged and after.value < 60 and not (self._minutes_past(1) or self._is_date(3) or self._is_year(3)):
+        ranged = self.sees(f"at number to (?!{_DATE}){_HOUR}") and self.peek(1).value < 60
+        if ranged and not (self._minutes_past(1) or self._is_year(3)):
             self.next()
             raise self._minutes_to()
-        if after.value == "minute" or after.kind == "past" or (self._past_the_hour(1) and not self._minutes_past(1)):
+        if self.sees(rf"at (unit=minute|past=(\d+)|{_PAST_THE_HOUR})") and not self._minutes_past(1):
             self.minutes()
             self.add("minutes", first)
         else:
             self.times(strong, first)
 
-    def _past_the_hour(self, ahead: int) -> bool:
-        """Whether ``15 past`` or ``15 minutes past`` begins at a following token."""
-        if self.peek(ahead).kind != "number":
-            return False
-        ahead += 1 + (self.peek(ahead + 1).value == "minute")
-        return self.peek(ahead).kind == "past"
-
     def minutes(self) -> None:
         """Read minutes of the hour."""
         self.take("at")
-        token = self.peek()
-        if token.value == "minute":
-            self.next()
-            if not self.kinds("number"):
+        of_hour = False
+        if self.take("unit=minute"):
+            if not self.sees("number"):
                 raise self.unexpected("a minute", "30")
             numbers = self._counts("number")
-            if self.kinds("of", "every") and self.peek(2).value == "hour":
-                self.at += 3
-                self.drafts[-1].interval_s = self.drafts[-1].interval_s or HOUR_S
+            of_hour = self.take("of every unit=hour") > 0
+        elif self.sees(r"past=(\d+)"):
+            numbers = self._counts("past")
         else:
-            numbers = (
-                self._counts("past") if isinstance(token.value, int) and token.kind == "past" else [self.next().value]
-            )
-            if token.kind == "number":
-                if self.peek().value == "minute":
-                    self.next()
-                self.next()
-                if (self.kinds("the") or self.kinds("every")) and self.peek(1).value == "hour":
-                    self.at += 2
-                    self.drafts[-1].interval_s = self.drafts[-1].interval_s or HOUR_S
+            numbers = [self.next().value]
+            if self.take("unit=minute? past"):
+                of_hour = self.take("(the|every) unit=hour") > 0
+        if of_hour:
+            self.drafts[-1].interval_s = self.drafts[-1].interval_s or HOUR_S
         if not all(0 <= each <= 59 for each in numbers):
             last = self.peek(-1)
             raise self.unread("minutes go to 59", last, str(max(numbers) % 60), example=60 not in numbers)
@@ -1229,12 +1015,12 @@ class _Grammar:
 
     def window(self, strong: bool, first: int) -> None:
         """Read ``from 9 to 17``: bounds of an interval in each day; with dates, months or days the other meanings of *from*."""
-        from_ = self.take("from")
-        if self._month_range():
+        from_ = self.take("from") > 0
+        if self.sees(_MONTH_RANGE):
             self.days(strong, first)
-        elif self._is_time(0, bare=True) and not self._is_date():
+        elif self.sees(f"(?!{_DATE}){_BARE_TIME}"):
             self._times_between(strong, first)
-        elif self._is_date() or self.peek().kind in ("slashed", "date") or (self.kinds("weekday", ",")):
+        elif self.sees(f"{_DATE}|slashed|weekday ,"):
             begins = self._starting(first)
             if self.take("to"):
                 ends = self.drafts[-1].last = self.date()
@@ -1242,27 +1028,25 @@ class _Grammar:
                 if not (begins.year or ends.year):
                     raise self._range_of(begins, ends, self.since(first), "")
         elif (
-            self.kinds("weekday", "to", "weekday")
-            and from_
+            from_
+            and self.sees("weekday to weekday")
             and self.text[: self.left[first].place].lower().endswith("midnight ")
         ):
             days = [WEEKDAYS[self.peek(ahead).value] for ahead in (2, 0)]
-            self.at += 3
+            self.take("weekday to weekday")
             texts = f"on {days[0]}", f"on {days[1]} and {days[0]}"
             raise self.unread("a midnight between days is the beginning of the later one", self.since(first), *texts)
-        elif self.kinds("month") and self.peek(1).kind != "to" and not self._is_year(1):
+        elif self.sees("month (?!to)") and not self._is_year(1):
             name = MONTHS[self.next().value]
-            raise self.unread(
-                "the last month of a range is not said", self.since(first), f"starting 1 {name}", f"in {name}"
-            )
-        elif self.kinds("month"):
+            texts = f"starting 1 {name}", f"in {name}"
+            raise self.unread("the last month of a range is not said", self.since(first), *texts)
+        elif self.sees("month"):
             self.months_of(strong, first)
-        elif from_ and self.kinds("weekday") and not self.kinds("weekday", "to"):
-            name = WEEKDAYS[self.next().value]
-            raise self.unread(
-                "the last day of a range is not said", self.since(first), f"every {name}", f"{name} to Friday"
-            )
-        elif from_ and self.peek().kind in ("weekday", "nth", "the"):
+        elif from_ and self.take("weekday (?!to)"):
+            name = WEEKDAYS[self.peek(-1).value]
+            texts = f"every {name}", f"{name} to Friday"
+            raise self.unread("the last day of a range is not said", self.since(first), *texts)
+        elif from_ and self.sees("weekday|nth|the"):
             self.days(strong, first)
         else:
             raise self.unexpected("a time or a date", "9:00 to 17:00")
@@ -1270,13 +1054,12 @@ class _Grammar:
     def _times_between(self, strong: bool, first: int) -> None:
         """Read the ends of a window after ``from`` or ``starting at``."""
         begin = self.time()
-        if not (self.take("to") or self.take("until")):
-            if "interval" in self.drafts[-1].parts or self.kinds("every"):
-                text = f"from {self.text[begin.place : begin.end]} to 23:59"
-                raise self.unread("a time of day has an end, too", self.since(first), text)
-            at = f"at {self.text[begin.place : begin.end]}"
-            raise self.unread("a time of day has an end, too", self.since(first), at, example=True)
-        if not self._is_time(0, bare=True):
+        if not self.take("to|until"):
+            stepped = "interval" in self.drafts[-1].parts or self.sees("every") > 0
+            said = self.text[begin.place : begin.end]
+            text = f"from {said} to 23:59" if stepped else f"at {said}"
+            raise self.unread("a time of day has an end, too", self.since(first), text, example=not stepped)
+        if not self.sees(_BARE_TIME):
             raise self.unexpected("a time of day", "17:00")
         end = self.time()
         draft = self.drafts[-1]
@@ -1292,7 +1075,7 @@ class _Grammar:
         loose = [each for each in (begin, end) if not each.half and not each.fixed]
         if not loose or (not begin.half and not end.half and (start < stop or begin.hour > 12 or end.fixed)):
             return begin, end
-        if begin in loose and end.half and not begin.fixed:
+        if begin in loose and end.half:
             begin.half = end.half
             if begin.second_of_day() < stop:
                 return begin, end
@@ -1312,7 +1095,7 @@ class _Grammar:
         """Read ``starting`` or ``counted from`` with its date, or ``starting at`` with the times of a window."""
         counted = self.next().text == "counted"
         self.take("from")
-        if not counted and self._is_time(self.kinds("at"), bare=True):
+        if not counted and self.sees(f"at? {_BARE_TIME}"):
             self.take("at")
             self._times_between(strong, first)
             return
@@ -1335,54 +1118,51 @@ class _Grammar:
         date = self.date()
         draft = self.add("first", first)
         draft.first = date
-        if self.kinds("at") and self._is_time(1, bare=True) and "times" in draft.parts and not draft.begins:
-            self.next()
+        if "times" in draft.parts and not draft.begins and self.take(f"at (?={_BARE_TIME})"):
             draft.begins = self.time().second_of_day()
         return date
 
     def until(self, _strong: bool, first: int) -> None:
         """Read ``until`` with its date or time."""
-        ranged = self.next().kind == "to" and self.drafts[-1].last_kind == "days"
-        if self.kinds("month") and not self._is_date():
-            month = self.next().value
-            raise self.unread(
-                "the day is not said", self.peek(-1), f"{civil.days_in_month(2001, month)} {MONTHS[month]}"
-            )
-        if self._is_time(0, bare=True):
+        draft = self.drafts[-1]
+        ranged = self.next().kind == "to" and draft.last_kind == "days"
+        if self.take(_MONTH_ALONE):
+            month = self.peek(-1)
+            text = f"{civil.days_in_month(2001, month.value)} {MONTHS[month.value]}"
+            raise self.unread("the day is not said", month, text)
+        if self.sees(_BARE_TIME):
             time = self.time()
-            if not ("interval" in self.drafts[-1].parts or self.kinds("every")):
+            if not ("interval" in draft.parts or self.sees("every")):
                 raise self.unread("a day ends the rule, and no time", self.since(first))
             text = f"from 00:00 to {self.text[time.place : time.end]}"
             raise self.unread("a time of day has a begin, too", self.since(first), text)
         date = self.date()
-        draft = self.drafts[-1]
         place, end = draft.parts.get("days", (0, 0))
-        day = draft.days[-1] if draft.days else Days()
+        day, span = draft.days[-1] if draft.days else Days(), (place, self.since(first)[1])
         if day.date and (ranged or all(each.date and each.date.year for each in draft.days)):
             times = self.text[end : self.left[first].place]
             every = "" if len(self.drafts) > 1 or "interval" in draft.parts else "every day "
-            raise self._range_of(day.date, date, (place, self.since(first)[1]), f"{every}{times}")
+            raise self._range_of(day.date, date, span, f"{every}{times}")
         if ranged and day.month_days and not day.months:
             text = f"on the {ordinal(day.month_days[-1])} to the {ordinal(date.day)} of {MONTHS[date.month]}"
-            raise self.unread("the month of a range of days comes after it", (place, self.since(first)[1]), text)
+            raise self.unread("the month of a range of days comes after it", span, text)
         self.add("last", first).last = date
-        place, at = self.peek(-1).end, self.kinds("at")
-        minutes = self._past_the_hour(at) and not self._minutes_past(at)
-        if {"times", "interval"} & set(draft.parts) and self._is_time(at, bare=bool(at)) and not minutes:
+        place, timed = self.peek(-1).end, {"times", "interval"} & set(draft.parts)
+        minutes = self.sees(f"at? {_PAST_THE_HOUR}") and not self._minutes_past(self.sees("at"))
+        if timed and not minutes and self.sees(f"{_TIME}|at {_BARE_TIME}"):
             self.take("at")
             end = self.time().end
             raise self.unread("a day ends the rule, and no time", (place, end), "")
 
     def except_(self, _strong: bool, first: int) -> None:
         """Read the days that are left out."""
-        self.next()
-        self.skip("not", "for", "from")
+        self.take("except not? for? from?")
         but = self._excepted(first)
-        while self._more_excepted():
-            self.at += self.separators()
+        while not self.sees(",=(;)|(and|,)* every") and (self.sees(f"{_MORE} in? month") or self._more_days()):
+            self.take(_MORE)
             but += self._excepted(first)
         self.add("but", first).but += but
-        if self.kinds("in", "month") or self.kinds("from", "month"):
+        if self.sees("(in|from) month"):
             begin = self.at
             self.next()
             self.month_list()
@@ -1391,30 +1171,23 @@ class _Grammar:
             text = f"{self.text[:there].rstrip()} {self.text[place:end]} {self.text[there:place].rstrip()}{self.text[end:]}"
             raise Unread("the months may belong to the exception or to the rule", place, (text,))
 
-    def _more_excepted(self) -> bool:
-        """Whether a separator comes and then days or months, which the exception goes on with."""
-        ahead = self.separators()
-        after, next_but_one = self.peek(ahead), self.peek(ahead + 1)
-        months = ahead > 0 and (after.kind == "month" or (after.kind == "in" and next_but_one.kind == "month"))
-        return self.peek().text != ";" and after.kind != "every" and (months or self._more_days())
-
     def _excepted(self, first: int) -> list[Days]:
         """Read days, months or a range of dates that are left out."""
-        if self.kinds("in", "month") or (self.kinds("month") and not self._is_date()):
+        if self.sees(f"in month|{_MONTH_ALONE}"):
             self.take("in")
             return [Days(months=self.month_list())]
-        if size := self._month_range():
+        if self.sees(_MONTH_RANGE):
             self.drafts[-1].but_range = True
-            return self._days_of_month_range(size)
-        if self._is_date() and (found := self._date_range()):
+            return self._days_of_month_range()
+        if self.sees(_DATE) and (found := self._date_range()):
             return found
-        if self._is_time(self.kinds("at"), bare=True):
+        if self.sees(f"at? {_BARE_TIME}"):
             raise self._except_times(first)
         begin = self.at
-        self.skip("on", "every")
-        if self.peek(-1).kind == "every" and self.kinds("nth") and self.peek().value > 1:
+        self.take("on? every?")
+        if self.peek(-1).kind == "every" and self.sees("nth") and self.peek().value > 1:
             self._nth_excepted(begin)
-        if not self._is_day(0):
+        if not self.sees(_DAY):
             raise self.unexpected("days or months after except", "Sundays", "25 December")
         self.at = begin
         self.excepting = True
@@ -1424,20 +1197,18 @@ class _Grammar:
 
     def _nth_excepted(self, begin: int) -> None:
         """Refuse ``except every second Friday``, which may be one in two weeks, unless *of the month* tells."""
-        if not self._counted(1) or self._named_month_follows(self.at):
+        if not self.sees(f"nth {_COUNTED}") or self.sees(_COUNTED_DAYS):
             return
         number, word = self.next().value, self.next()
         name = WEEKDAYS[word.value] if word.kind == "weekday" else "day" if word.value == "day" else "weekday"
-        raise self.unread(
-            f"every {ordinal(number)} {name} may be one in {number}, or the {ordinal(number)} of the month",
-            self.since(begin), f"on the {ordinal(number)} {name} of the month",
-        )  # fmt: skip
+        what = f"every {ordinal(number)} {name} may be one in {number}, or the {ordinal(number)} of the month"
+        raise self.unread(what, self.since(begin), f"on the {ordinal(number)} {name} of the month")
 
     def _date_range(self) -> list[Days]:
         """Read ``20 December to 5 January``; return an empty list when a single date comes."""
         begin = self.at
         first = self.date()
-        if not (self.take("to") or self.take("until")):
+        if not self.take("to|until"):
             self.at = begin
             return []
         last = self.date()
@@ -1461,7 +1232,7 @@ class _Grammar:
         place, draft = self.left[first].place, self.drafts[-1]
         self.take("at")
         times = [self.time()]
-        times += [self.time()] if self.take("to") or self.take("until") else []
+        times += [self.time()] if self.take("to|until") else []
         if len(times) > 1:
             self._window_halves(*times)
         out, end = [each.second_of_day() for each in times], times[-1].end
@@ -1476,8 +1247,8 @@ class _Grammar:
                 return self.unread(what, (place, end), "")
             at, stop = draft.parts["times"]
             return Unread(what, place, (f"{self.text[:at]}at {joined(stay)}{self.text[stop:place].rstrip()}{rest}",))
-        first, last = (each.second_of_day() for each in draft.window) if draft.window else (0, DAY_S - step)
-        series = range(first, last + 1, step)
+        begins, ends = (each.second_of_day() for each in draft.window) if draft.window else (0, DAY_S - step)
+        series = range(begins, ends + 1, step)
         before, after = [each for each in series if each < out[0]], [each for each in series if each > out[-1]]
         every = self.text[slice(*draft.parts["interval"])]
         if before and after and not (draft.window or tail):
@@ -1491,44 +1262,41 @@ class _Grammar:
         token = self.next()
         self.take("time")
         span = self.since(first)
-        token = token._replace(value=self._known_zone(token))
-        if self.zone not in (None, token.value):
-            before = self.left[first - 1]
-            texts = self.text[: before.place] + self.text[span[0] :], self.text[: before.end] + self.text[span[1] :]
-            raise Unread("two zones are named", span[0], texts if before.kind == "zone" else ())
-        self.zone = token.value
-
-    def _known_zone(self, token: Token) -> str:
-        """Return the IANA name of the zone that a token names, refusing unknown ones."""
         name = known_zone(token.value)
         if name is None:
             near = get_close_matches(token.value, zone_names(), 1)
-            raise self.unread(
-                f"{token.value!r} is not a time zone",
-                token,
-                *(f"({each})" if token.text[0] == "(" else each for each in near),
-            )
-        return name
+            near = [f"({each})" if token.text[0] == "(" else each for each in near]
+            raise self.unread(f"{token.value!r} is not a time zone", token, *near)
+        if self.zone not in (None, name):
+            before = self.left[first - 1]
+            texts = self.text[: before.place] + self.text[span[0] :], self.text[: before.end] + self.text[span[1] :]
+            raise Unread("two zones are named", span[0], texts if before.kind == "zone" else ())
+        self.zone = name
+
+
+def _written(token: Token) -> str:
+    """Return a token as patterns name it: a unit by its name, any other as it is written."""
+    return str(token.value) if token.kind == "unit" else token.text.replace("\n", " ")
 
 
 #: What begins each part, the first that fits.
 _PARTS: tuple[tuple[str, Callable[[_Grammar, bool, int], None]], ...] = (
-    ("every | on every other", _Grammar.every),
+    ("every|on every other", _Grammar.every),
     ("adverb", lambda grammar, strong, first: grammar.unit(1, strong, first)),
-    ("zone | in zone", _Grammar.zone_of),
+    ("in? zone", _Grammar.zone_of),
     ("at", _Grammar.at_part),
     ("in month", _Grammar.months_of),
-    ("start every | unit number", _Grammar.days),
+    ("start every|unit number", _Grammar.days),
     ("start", _Grammar.starting),
-    ("edge date | edge number | edge month | edge on | edge from | edge at", _Grammar.starting),
-    ("until | to date | to number month | to month number | to the nth | to nth", _Grammar.until),
+    ("edge (date|number|month|on|from|at)", _Grammar.starting),
+    ("until|to (date|number month|month number|the? nth)", _Grammar.until),
     ("except", _Grammar.except_),
     ("from", _Grammar.window),
-    ("number past number | number past clock | number past moment", _Grammar.times),
-    ("number unit past | number past", _Grammar.past_the_hour),
-    ("clock to | number to number | number to clock | number to moment | moment to | number half", _Grammar.window),
-    ("clock | moment | number clock | number ampm | number moment | half past | half number", _Grammar.times),
-    ("on | the | weekday | days | nth | last | date | slashed | business unit", _Grammar.days),
-    ("number month | month number | month nth | number of month", _Grammar.days),
+    (f"number past {_HOUR}", _Grammar.times),
+    ("number unit? past", _Grammar.past_the_hour),
+    (f"(clock|moment) to|number to {_HOUR}|number half", _Grammar.window),
+    ("clock|moment|number (oclock|ampm|moment)|half (past|number)", _Grammar.times),
+    ("on|the|weekday|days|nth|last|date|slashed|business unit", _Grammar.days),
+    ("number of? month|month (number|nth)", _Grammar.days),
     ("month", _Grammar.months_of),
-)  # fmt: skip
+)

@@ -51,7 +51,7 @@ _KINDS = {
     "from": "from between", "start": "starting beginning counted since", "until": "until till",
     "to": "to through thru - –", "and": "and & or / plus also", ",": ", ;", "except": "except excluding without but",
     "not": "not", "for": "for", "last": "last", "edge": "start end beginning", "business": "business working work",
-    "past": "past", "half": "half", "ampm": "am pm", "clock": "o'clock oclock", "a": "a an", "once": "once",
+    "past": "past", "half": "half", "ampm": "am pm", "oclock": "o'clock oclock", "a": "a an", "once": "once",
     "per": "per", "time": "time", "run": "run",
 }  # fmt: skip
 _NUMBER_WORDS = {

@@ -88,6 +88,9 @@ def test_the_sentence_names_a_start_that_cuts_slots_off(start: str) -> None:
         ("every monday at 9 (Europe/Berln)", 18, "'Europe/Berln' is not a time zone"),
         ("every day at 9 and at 5 pm", 13, "9 may be am or pm"),
         ("every monday \x00", 13, "is not understood here"),
+        ("daily at 9 17:30", 11, "'at 9' and '17:30' are two of a kind"),
+        ("Monday at o'clock 9", 10, "a time of day is expected"),
+        ("every day at past 9", 13, "a time of day is expected"),
         ("every monday at 9" + " and 10" * 99, 500, "at most 500"),
     ],
 )
