@@ -2,7 +2,7 @@
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 from itertools import pairwise
@@ -30,8 +30,6 @@ _NO_TIME = "its rule has no time in these years"
 _MIN_YEARS = 5
 #: Slots that are compared with a bound of how often a schedule fires.
 _COMPARED = 1000
-#: Number of answers that are kept: twice as many as a run asks for.
-_MAX_ANSWERS = 8
 
 
 class Windows:
@@ -139,96 +137,84 @@ class CompiledSchedule(Union):
         self._end = end
         # The same in every question, so that all of them find the same windows.
         self._window_steps = min(_WINDOW_STEPS, _ALL_WINDOWS_STEPS // max(1, len(self._exclusions)))
-        self._answers: dict[datetime, Answer] = {}
+
+    def _is_within(self, instant: datetime) -> bool:
+        """Whether an instant lies between the schedule's start and end."""
+        return (self._start is None or instant >= self._start) and (self._end is None or instant < self._end)
 
     def is_open(self, instant: datetime) -> bool:
         """Whether an instant lies between the schedule's start and end and no exclusion covers it."""
-        if (self._start is not None and instant < self._start) or (self._end is not None and instant >= self._end):
-            return False
-        return all(each.over(instant, Steps(), self._window_steps) is None for each in self._exclusions)
+        return self._is_within(instant) and not self._windows_over(instant, Steps())
 
     def next_after(self, instant: datetime, *, inclusive: bool = False, limit: int = MAX_STEPS) -> Answer:
-        """First slot after the instant. The latest answers are kept: a tick, the claim after it and the next tick ask the same."""
-        if inclusive or limit != MAX_STEPS:
-            closings: Counter[int] = Counter()
-            try:
-                return self._next(instant if inclusive else instant + MICROSECOND, Steps(limit), closings)
-            except OutOfSteps as out:
-                return SearchedTo(out.reached, self._main_exclusion(closings))
-            except OverflowError:  # after the last instant of the calendar
-                return None
-        answers = self._answers
-        if instant not in answers:
-            if len(answers) >= _MAX_ANSWERS:
-                self._answers = answers = {}
-            answers[instant] = super().next_after(instant)
-        return answers[instant]
+        """First slot after the instant (or at it, when inclusive), in at most ``limit`` steps."""
+        closings: Counter[int] = Counter()
+        try:
+            return self._nearest(instant if inclusive else instant + MICROSECOND, Steps(limit), closings=closings)
+        except OutOfSteps as out:
+            return SearchedTo(out.reached, self._main_exclusion(closings))
+        except OverflowError:  # after the last instant of the calendar
+            return None
+
+    def _windows_over(self, instant: datetime, steps: Steps) -> list[tuple[int, tuple[datetime, datetime]]]:
+        """Return the closed windows over an instant, each with the number of its exclusion."""
+        found = ((i, each.over(instant, steps, self._window_steps)) for i, each in enumerate(self._exclusions))
+        return [(i, window) for i, window in found if window is not None]
 
     def next_from(self, instant: datetime, steps: Steps) -> datetime | None:
         """First slot at or after an instant."""
-        return self._next(instant, steps, None)
-
-    def _next(self, instant: datetime, steps: Steps, closings: Counter[int] | None) -> datetime | None:
-        """Return the first slot after an instant; None if there is none within the steps of the search."""
-        if self._start is not None and instant < self._start:
-            instant = self._start
-        rules, exclusions = self.rules, self._exclusions
-        if len(rules) == 1 and not exclusions:
-            found = rules[0].next_from(instant, steps)
-            return None if found is None or (self._end is not None and found >= self._end) else found
-        merge, asked = Merge(rules, instant), instant
-        while True:
-            try:
-                found = merge.nearest(instant, steps)
-            except OutOfSteps as out:
-                if self._end is not None and out.reached >= self._end:
-                    return None
-                raise
-            if found is None or (self._end is not None and found >= self._end):
-                return None
-            if found == LAST:
-                return found  # the slot of a rule without a clock
-            if found > asked and steps.left < self._window_steps * len(exclusions):
-                raise OutOfSteps(found)
-            closed = None
-            for i, exclusion in enumerate(exclusions):
-                window = exclusion.over(found, steps, self._window_steps)
-                if window is not None and (closed is None or window[1] > closed):
-                    closed, which = window[1], i
-            if closed is None:
-                return found
-            if closings is not None:
-                closings[which] += 1
-            if closed >= LAST:
-                return None
-            instant = closed if closed > found else found + MICROSECOND
+        return self._nearest(instant, steps)
 
     def last_to(self, instant: datetime, steps: Steps) -> datetime | None:
         """Last slot at or before an instant."""
-        if self._end is not None and instant >= self._end:
+        return self._nearest(instant, steps, forward=False)
+
+    def _nearest(
+        self, instant: datetime, steps: Steps, *, forward: bool = True, closings: Counter[int] | None = None
+    ) -> datetime | None:
+        """Return the nearest slot in a direction; None without any.
+
+        Args:
+            closings: counts the slots that each exclusion has removed, by its number.
+        """
+        if forward and self._start is not None and instant < self._start:
+            instant = self._start
+        if not forward and self._end is not None and instant >= self._end:
             instant = self._end - MICROSECOND
-        merge, asked = Merge(self.rules, instant, forward=False), instant
+        ask: Callable[[datetime, Steps], datetime | None]
+        if len(self.rules) == 1 and not self._exclusions:
+            ask = self.rules[0].next_from if forward else self.rules[0].last_to
+        else:
+            ask = Merge(self.rules, instant, forward=forward).nearest
+        asked = instant
         while True:
             try:
-                found = merge.nearest(instant, steps)
+                found = ask(instant, steps)
             except OutOfSteps as out:
-                if self._start is not None and out.reached < self._start:
-                    return None
-                raise
-            if found is None or (self._start is not None and found < self._start):
+                if self._is_within(out.reached):
+                    raise
                 return None
-            if found < asked and steps.left < self._window_steps * len(self._exclusions):
-                raise OutOfSteps(found)
-            begins = [
-                window[0]
-                for each in self._exclusions
-                if (window := each.over(found, steps, self._window_steps)) is not None
-            ]
-            if not begins or found == LAST:
+            if found is None or not self._is_within(found):
+                return None
+            if found == LAST or not self._exclusions:  # the last instant is the slot of a rule without a clock
                 return found
-            if min(begins) <= FIRST:
-                return None
-            instant = min(begins) - MICROSECOND
+            if found != asked and steps.left < self._window_steps * len(self._exclusions):
+                raise OutOfSteps(found)
+            windows = self._windows_over(found, steps)
+            if not windows:
+                return found
+            if forward:
+                which, (_, edge) = max(windows, key=lambda each: each[1][1])
+                if closings is not None:
+                    closings[which] += 1
+                if edge >= LAST:
+                    return None
+                instant = edge if edge > found else found + MICROSECOND
+            else:
+                edge = min(begin for _, (begin, _) in windows)
+                if edge <= FIRST:
+                    return None
+                instant = edge - MICROSECOND
 
     def text(self) -> str:
         """Return the schedule's rules and exclusions as one exact English sentence."""
@@ -252,7 +238,7 @@ class CompiledSchedule(Union):
         """
         closings: Counter[int] = Counter()
         try:
-            found = self._next(since, Steps(SAVE_STEPS), closings)
+            found = self._nearest(since, Steps(SAVE_STEPS), closings=closings)
         except OutOfSteps as out:
             years = (out.reached - since).days // 365
             if years < _MIN_YEARS:
@@ -294,7 +280,7 @@ class CompiledSchedule(Union):
             return reason
         closings: Counter[int] = Counter()
         try:
-            if self._next(FIRST, Steps(SAVE_STEPS), closings) is not None:
+            if self._nearest(FIRST, Steps(SAVE_STEPS), closings=closings) is not None:
                 return None
         except OutOfSteps:
             return None
