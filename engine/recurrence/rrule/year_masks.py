@@ -38,7 +38,6 @@ class YearMasks:
 
     def __init__(self, rule: Rule) -> None:
         self._rule = rule
-        self._by_weeks: dict[int, int] = {}
 
     def of_year(self, year: int) -> int:
         """Days of a year that the day parts allow; bit 0 is January 1."""
@@ -83,13 +82,8 @@ class YearMasks:
 
     def _in_weeks(self, weeks: int) -> int:
         """Return the days of a week-numbering year with so many weeks that lie in chosen weeks, as bits from its first day."""
-        found = self._by_weeks.get(weeks)
-        if found is None:
-            numbers = {
-                number if number > 0 else weeks + 1 + number for number in self._rule.byweekno if abs(number) <= weeks
-            }
-            found = self._by_weeks[weeks] = sum(_WEEK << 7 * (number - 1) for number in numbers)
-        return found
+        numbers = {each if each > 0 else weeks + 1 + each for each in self._rule.byweekno if abs(each) <= weeks}
+        return sum(_WEEK << 7 * (number - 1) for number in numbers)
 
     def _weekdays(self, first_weekday: int, leap: bool) -> int:
         """Return the days of a year on chosen weekdays, as bits."""
