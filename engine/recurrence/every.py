@@ -47,12 +47,6 @@ class Every(Recurrence):
         slot = max(wanted + (self.anchor_us - wanted) % self.period_us, self._first_us())
         return us_instant(slot) if slot <= self.last_us else None
 
-    def last_to(self, instant: datetime, steps: Steps) -> datetime | None:
-        """Last slot at or before the instant."""
-        wanted = min(instant_us(instant), self.last_us)
-        slot = wanted - (wanted - self.anchor_us) % self.period_us
-        return us_instant(slot) if slot >= self._first_us() else None
-
     def text(self) -> str:
         """Return the rule as one exact English sentence."""
         how = "starting at" if self.starts else "counted from"

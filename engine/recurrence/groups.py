@@ -7,7 +7,7 @@ from lodger.engine.recurrence.calendar.civil import MAX_LOCAL
 from lodger.engine.recurrence.calendar.grid import Grid
 from lodger.engine.recurrence.calendar.min_spacing import of_day, together
 from lodger.engine.recurrence.rule import DstPolicy, Fold, Gap, LocalPace, LocalSeconds
-from lodger.engine.recurrence.search import Steps, nearest
+from lodger.engine.recurrence.search import Steps, union_of
 from lodger.engine.recurrence.words import sentence
 
 
@@ -34,11 +34,7 @@ class GroupedRule:
 
     def next_from(self, local: LocalSeconds, steps: Steps) -> LocalSeconds | None:
         """First member at or after the local second; None up to the end of year 9999."""
-        return nearest(self._grids, local, steps)
-
-    def last_to(self, local: LocalSeconds, steps: Steps) -> LocalSeconds | None:
-        """Last member at or before the local second."""
-        return nearest(self._grids, local, steps, forward=False)
+        return union_of(self._grids, local).next_from(local, steps)
 
     def text(self) -> str:
         """Return the rule as one exact English sentence, without the zone."""

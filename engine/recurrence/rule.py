@@ -8,11 +8,11 @@ clock (``every 90s``, ``at``) are Recurrences directly.
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass, fields
-from datetime import datetime
+from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Any, Protocol
 
-from lodger.engine.recurrence.instant import MICROSECOND
+from lodger.engine.recurrence.instant import FIRST, MICROSECOND
 from lodger.engine.recurrence.rule_errors import SearchEnded
 from lodger.engine.recurrence.search import MAX_STEPS, OutOfSteps, SearchedTo, Steps
 
@@ -24,6 +24,8 @@ Answer = datetime | SearchedTo | None
 
 #: Questions of :meth:`Recurrence.between` that may pass without a slot.
 _QUESTIONS = 50
+#: The first stretch before an instant that is searched for the slot before it, and steps of its first question.
+_SPAN, _SHARE = timedelta(milliseconds=1), 20
 
 
 class Kind(StrEnum):
@@ -168,14 +170,6 @@ class Recurrence(ABC):
         """
 
     @abstractmethod
-    def last_to(self, instant: datetime, steps: Steps) -> datetime | None:
-        """Last slot at or before an instant.
-
-        Raises:
-            OutOfSteps: with an instant.
-        """
-
-    @abstractmethod
     def text(self) -> str:
         """Return the rule as one exact English sentence."""
 
@@ -210,13 +204,60 @@ class Recurrence(ABC):
             return None
 
     def previous_before(self, instant: datetime, *, inclusive: bool = False, limit: int = MAX_STEPS) -> Answer:
-        """Last slot before the instant (or at it, when inclusive); nothing lies after ``SearchedTo.instant``."""
+        """Last slot before the instant (or at it, when inclusive); nothing lies after ``SearchedTo.instant``.
+
+        It is found by questions forward, from ever earlier instants.
+        """
+        steps, span = Steps(limit), _SPAN
         try:
-            return self.last_to(instant if inclusive else instant - MICROSECOND, Steps(limit))
-        except OutOfSteps as out:
-            return SearchedTo(out.reached)
+            last = end = instant if inclusive else instant - MICROSECOND
         except OverflowError:
             return None
+        while True:
+            begin = last - span if last - FIRST > span else FIRST
+            try:
+                found = self.last_between(begin, end, steps)
+            except OutOfSteps:
+                return SearchedTo(end)
+            if found is not None or begin == FIRST:
+                return found
+            end, span = begin - MICROSECOND, span * 8
+
+    def last_between(self, begin: datetime, end: datetime, steps: Steps) -> datetime | None:
+        """Last slot from one instant up to another.
+
+        Raises:
+            OutOfSteps: with an instant.
+        """
+        found = self._first_between(begin, end, steps)
+        while found is not None and found < end:
+            later = self._first_between(found + MICROSECOND, end, steps)
+            if later is None:
+                break
+            middle = later + (end - later) // 2
+            found = self._first_between(middle, end, steps)
+            if found is None:
+                found, end = later, middle - MICROSECOND
+        return found
+
+    def _first_between(self, begin: datetime, end: datetime, steps: Steps) -> datetime | None:
+        """First slot from one instant up to another; little is searched beyond."""
+        size = _SHARE
+        while True:
+            share = Steps(min(size, steps.left))
+            steps.left -= share.left
+            try:
+                found = self.next_from(begin, share)
+            except OutOfSteps as out:
+                steps.left += max(0, share.left)
+                if out.reached > end:
+                    return None
+                if steps.left <= 0:
+                    raise
+                begin, size = out.reached, size * 2
+            else:
+                steps.left += share.left
+                return found if found is not None and found <= end else None
 
     def between(self, start: datetime, end: datetime) -> Iterator[datetime]:
         """Slots in [start, end), ascending, lazily.
@@ -241,9 +282,6 @@ class LocalSequence(Protocol):
 
     def next_from(self, local: LocalSeconds, steps: Steps) -> LocalSeconds | None:
         """First member at or after the local second; None when there is none up to the end of year 9999."""
-
-    def last_to(self, local: LocalSeconds, steps: Steps) -> LocalSeconds | None:
-        """Last member at or before the local second."""
 
     def text(self) -> str:
         """Return the rule as one exact English sentence, without the zone."""

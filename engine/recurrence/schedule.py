@@ -2,7 +2,7 @@
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 from itertools import pairwise
@@ -13,7 +13,7 @@ from lodger.engine.recurrence.duration import DAY_US, SECOND_US, duration_in_wor
 from lodger.engine.recurrence.instant import EPOCH, FIRST, LAST, MICROSECOND, format_instant
 from lodger.engine.recurrence.rule import Answer, Density, Recurrence
 from lodger.engine.recurrence.rule_errors import RuleNeverFires
-from lodger.engine.recurrence.search import MAX_STEPS, SAVE_STEPS, Merge, OutOfSteps, SearchedTo, Steps
+from lodger.engine.recurrence.search import MAX_STEPS, SAVE_STEPS, OutOfSteps, SearchedTo, Steps, union_of
 from lodger.engine.recurrence.union import Union
 
 #: A local day is at most so long, changes of the clock included.
@@ -61,17 +61,16 @@ class Windows:
         An instant is closed as well when its window cannot be found in so many steps.
         """
         share = Steps(limit - 1)
+        begin = instant - self._length if instant - FIRST > self._length else FIRST
         try:
-            if self._length == timedelta():
-                opened = self._opens.next_from(instant, share)
-                steps.left -= limit - share.left
-                return (instant, instant) if opened == instant else None
-            opened = self._opens.last_to(instant, share)
+            opened = self._opens.next_from(begin, share)
+            if opened is not None and opened < instant:
+                opened = self._opens.last_between(opened, instant, share)
         except OutOfSteps as out:
             steps.left -= limit
-            return None if abs(instant - out.reached) > self._length else (instant, instant)
+            return None if out.reached > instant else (instant, instant)
         steps.left -= limit - share.left
-        if opened is None:
+        if opened is None or opened > instant:
             return None
         end = self._end(opened)
         return (opened, end) if instant < end or instant == opened else None
@@ -150,7 +149,7 @@ class CompiledSchedule(Union):
         """First slot after the instant (or at it, when inclusive), in at most ``limit`` steps."""
         closings: Counter[int] = Counter()
         try:
-            return self._nearest(instant if inclusive else instant + MICROSECOND, Steps(limit), closings=closings)
+            return self._next(instant if inclusive else instant + MICROSECOND, Steps(limit), closings)
         except OutOfSteps as out:
             return SearchedTo(out.reached, self._main_exclusion(closings))
         except OverflowError:  # after the last instant of the calendar
@@ -163,58 +162,35 @@ class CompiledSchedule(Union):
 
     def next_from(self, instant: datetime, steps: Steps) -> datetime | None:
         """First slot at or after an instant."""
-        return self._nearest(instant, steps)
+        return self._next(instant, steps, None)
 
-    def last_to(self, instant: datetime, steps: Steps) -> datetime | None:
-        """Last slot at or before an instant."""
-        return self._nearest(instant, steps, forward=False)
-
-    def _nearest(
-        self, instant: datetime, steps: Steps, *, forward: bool = True, closings: Counter[int] | None = None
-    ) -> datetime | None:
-        """Return the nearest slot in a direction; None without any.
-
-        Args:
-            closings: counts the slots that each exclusion has removed, by its number.
-        """
-        if forward and self._start is not None and instant < self._start:
+    def _next(self, instant: datetime, steps: Steps, closings: Counter[int] | None) -> datetime | None:
+        """Return the first slot at or after an instant; counts the slots that each exclusion has removed, by its number."""
+        if self._start is not None and instant < self._start:
             instant = self._start
-        if not forward and self._end is not None and instant >= self._end:
-            instant = self._end - MICROSECOND
-        ask: Callable[[datetime, Steps], datetime | None]
-        if len(self.rules) == 1 and not self._exclusions:
-            ask = self.rules[0].next_from if forward else self.rules[0].last_to
-        else:
-            ask = Merge(self.rules, instant, forward=forward).nearest
-        asked = instant
+        asked, union, exclusions = instant, union_of(self.rules, instant), len(self._exclusions)
         while True:
             try:
-                found = ask(instant, steps)
+                found = union.next_from(instant, steps)
             except OutOfSteps as out:
                 if self._is_within(out.reached):
                     raise
                 return None
             if found is None or not self._is_within(found):
                 return None
-            if found == LAST or not self._exclusions:  # the last instant is the slot of a rule without a clock
+            if found == LAST or not exclusions:  # the last instant is the slot of a rule without a clock
                 return found
-            if found != asked and steps.left < self._window_steps * len(self._exclusions):
+            if found > asked and steps.left < self._window_steps * exclusions:
                 raise OutOfSteps(found)
             windows = self._windows_over(found, steps)
             if not windows:
                 return found
-            if forward:
-                which, (_, edge) = max(windows, key=lambda each: each[1][1])
-                if closings is not None:
-                    closings[which] += 1
-                if edge >= LAST:
-                    return None
-                instant = edge if edge > found else found + MICROSECOND
-            else:
-                edge = min(begin for _, (begin, _) in windows)
-                if edge <= FIRST:
-                    return None
-                instant = edge - MICROSECOND
+            which, (_, closed) = max(windows, key=lambda each: each[1][1])
+            if closings is not None:
+                closings[which] += 1
+            if closed >= LAST:
+                return None
+            instant = closed if closed > found else found + MICROSECOND
 
     def text(self) -> str:
         """Return the schedule's rules and exclusions as one exact English sentence."""
@@ -238,7 +214,7 @@ class CompiledSchedule(Union):
         """
         closings: Counter[int] = Counter()
         try:
-            found = self._nearest(since, Steps(SAVE_STEPS), closings=closings)
+            found = self._next(since, Steps(SAVE_STEPS), closings)
         except OutOfSteps as out:
             years = (out.reached - since).days // 365
             if years < _MIN_YEARS:
@@ -280,7 +256,7 @@ class CompiledSchedule(Union):
             return reason
         closings: Counter[int] = Counter()
         try:
-            if self._nearest(FIRST, Steps(SAVE_STEPS), closings=closings) is not None:
+            if self._next(FIRST, Steps(SAVE_STEPS), closings) is not None:
                 return None
         except OutOfSteps:
             return None

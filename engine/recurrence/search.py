@@ -1,6 +1,6 @@
 """The step counter that bounds the work of a question, and the answer of a search that ran out of steps."""
 
-from bisect import bisect_left, bisect_right
+from bisect import bisect_left
 from collections.abc import Iterable
 from collections.abc import Sequence as Items
 from dataclasses import dataclass
@@ -67,13 +67,10 @@ class Steps:
 
 
 class Sequence(Protocol[T]):
-    """An ascending set that is asked for the neighbours of a position."""
+    """An ascending set that is asked for its members after a position."""
 
     def next_from(self, at: T, steps: Steps) -> T | None:
         """First member at or after a position."""
-
-    def last_to(self, at: T, steps: Steps) -> T | None:
-        """Last member at or before a position."""
 
 
 class Listed(Generic[T]):
@@ -87,58 +84,49 @@ class Listed(Generic[T]):
         i = bisect_left(self.members, at)
         return self.members[i] if i < len(self.members) else None
 
-    def last_to(self, at: T, steps: Steps) -> T | None:
-        """Last member at or before a position."""
-        i = bisect_right(self.members, at)
-        return self.members[i - 1] if i else None
-
 
 class Merge(Generic[T]):
-    """The union of sequences within one question, in one direction.
+    """The union of sequences within one question.
 
-    Each sequence keeps its nearest member, or how far it has been searched. Only the nearest of them is asked, for a few
+    Each sequence keeps its next member, or how far it has been searched. Only the nearest of them is asked, for a few
     steps at a time, so that a sequence without members does not hold up the others.
     """
 
-    __slots__ = ("_at", "_forward", "_found", "_sources")
+    __slots__ = ("_at", "_found", "_sources")
 
-    def __init__(self, sources: Items[Sequence[T]], at: T, *, forward: bool = True) -> None:
+    def __init__(self, sources: Items[Sequence[T]], at: T) -> None:
         self._sources: Items[Sequence[T]] = sources
-        self._forward = forward
         self._at: list[T | None] = [at] * len(sources)  # None: no member is left
         self._found = [False] * len(sources)
 
-    def nearest(self, at: T, steps: Steps) -> T | None:
-        """First member at or after a position, or last at or before it; positions of a question only advance.
+    def next_from(self, at: T, steps: Steps) -> T | None:
+        """First member at or after a position; positions of a question only advance.
 
         Raises:
-            OutOfSteps: with a position in the direction of the search.
+            OutOfSteps: with a position.
         """
-        forward, places, found = self._forward, self._at, self._found
+        places, found = self._at, self._found
         for i, place in enumerate(places):
-            if place is not None and (place < at if forward else place > at):
+            if place is not None and place < at:
                 places[i], found[i] = at, False
         while True:
             nearest, which = None, -1
             for i, place in enumerate(places):
-                if place is not None and (nearest is None or (place < nearest if forward else place > nearest)):
+                if place is not None and (nearest is None or place < nearest):
                     nearest, which = place, i
             if nearest is None or found[which]:
                 return nearest
             steps.take(nearest)
             turn = min(_TURN, max(2, steps.left // (len(places) + 1)), steps.left)
             share = Steps(turn)
-            ask = self._sources[which].next_from if forward else self._sources[which].last_to
             try:
-                places[which], found[which] = ask(nearest, share), True
+                places[which], found[which] = self._sources[which].next_from(nearest, share), True
                 steps.left -= turn - share.left
             except OutOfSteps as out:
                 places[which] = out.reached
                 steps.left -= turn
 
 
-def nearest(sources: Items[Sequence[T]], at: T, steps: Steps, *, forward: bool = True) -> T | None:
-    """First member of a union at or after a position, or last at or before it."""
-    if len(sources) == 1:
-        return sources[0].next_from(at, steps) if forward else sources[0].last_to(at, steps)
-    return Merge(sources, at, forward=forward).nearest(at, steps)
+def union_of(sources: Items[Sequence[T]], at: T) -> Sequence[T]:
+    """Return the union of sequences, to be asked one question from a position on."""
+    return sources[0] if len(sources) == 1 else Merge(sources, at)

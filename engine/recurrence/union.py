@@ -8,7 +8,7 @@ from lodger.engine.recurrence.calendar.zoned import Zoned
 from lodger.engine.recurrence.calendar.zones import Zone
 from lodger.engine.recurrence.groups import GroupedRule
 from lodger.engine.recurrence.rule import DstPolicy, Pace, Recurrence
-from lodger.engine.recurrence.search import Steps, nearest
+from lodger.engine.recurrence.search import Steps, union_of
 
 
 class Union(Recurrence):
@@ -19,11 +19,7 @@ class Union(Recurrence):
 
     def next_from(self, instant: datetime, steps: Steps) -> datetime | None:
         """First slot at or after an instant."""
-        return nearest(self.rules, instant, steps)
-
-    def last_to(self, instant: datetime, steps: Steps) -> datetime | None:
-        """Last slot at or before an instant."""
-        return nearest(self.rules, instant, steps, forward=False)
+        return union_of(self.rules, instant).next_from(instant, steps)
 
     def text(self) -> str:
         """Return the rule as one exact English sentence."""

@@ -4,7 +4,7 @@ A set is an integer in which bit *n* is set if *n* is a member, so the neighbour
 constant number of shifts.
 """
 
-from bisect import bisect_left, bisect_right
+from bisect import bisect_left
 from collections.abc import Iterable
 from dataclasses import dataclass
 
@@ -92,23 +92,6 @@ class Dial:
             return (hour + 1 + lowest(left)) * 3600 + lowest(self.minutes) * 60 + lowest(self.seconds)
         return None
 
-    def at_or_before(self, second_of_day: int) -> int | None:
-        """Last member at or before the second of the day; None when the day has none so early."""
-        minute_of_day, second = divmod(second_of_day, 60)
-        hour, minute = divmod(minute_of_day, 60)
-        if self.hours >> hour & 1:
-            if self.minutes >> minute & 1:
-                left = self.seconds & ((2 << second) - 1)
-                if left:
-                    return minute_of_day * 60 + highest(left)
-            left = self.minutes & ((1 << minute) - 1)
-            if left:
-                return hour * 3600 + highest(left) * 60 + highest(self.seconds)
-        left = self.hours & ((1 << hour) - 1)
-        if left:
-            return highest(left) * 3600 + highest(self.minutes) * 60 + highest(self.seconds)
-        return None
-
     def rank(self, second: int) -> int:
         """Number of members before the second of the day."""
         minute_of_day, second = divmod(second, 60)
@@ -161,11 +144,6 @@ class TimeList:
         """Return the first time of day at or after a second of the day; None when there is none."""
         i = bisect_left(self.seconds, second)
         return self.seconds[i] if i < len(self.seconds) else None
-
-    def at_or_before(self, second: int) -> int | None:
-        """Return the last time of day at or before a second of the day; None when there is none."""
-        i = bisect_right(self.seconds, second)
-        return self.seconds[i - 1] if i else None
 
     def count(self) -> int:
         """Return the number of times of day."""

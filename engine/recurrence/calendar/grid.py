@@ -34,18 +34,6 @@ class Grid:
         found = day * DAY_S + (time if day == wanted and time is not None else self.times.first())
         return found if found <= self.ends else None
 
-    def last_to(self, local: LocalSeconds, steps: Steps) -> LocalSeconds | None:
-        """Last member at or before the local second; None back to year 1."""
-        if local < self.begins:
-            return None
-        wanted, second = divmod(min(local, self.ends), DAY_S)
-        time = self.times.at_or_before(second)
-        day = self.days.at_or_before(wanted if time is not None else wanted - 1, steps)
-        if day is None:
-            return None
-        found = day * DAY_S + (time if day == wanted and time is not None else self.times.last())
-        return found if found >= self.begins else None
-
     def nth_from(self, local: LocalSeconds, index: int, steps: Steps) -> LocalSeconds | None:
         """Member with a 0-based number, counted from a local second on; None when there are fewer."""
         first, size = self.next_from(local, steps), self.times.count()

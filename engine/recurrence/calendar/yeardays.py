@@ -12,7 +12,7 @@ from operator import or_
 from typing import Protocol
 
 from lodger.engine.recurrence.calendar import civil
-from lodger.engine.recurrence.calendar.dial import highest, lowest, members, stride
+from lodger.engine.recurrence.calendar.dial import lowest, members, stride
 from lodger.engine.recurrence.search import Steps
 
 
@@ -61,7 +61,7 @@ class Selection(Protocol):
 
 
 class YearDays:
-    """A set of days, asked for its members before and after a day.
+    """A set of days, asked for its members after a day.
 
     Args:
         build: gives the set for a year, bit 0 is January 1; called once for a year of each kind.
@@ -126,20 +126,4 @@ class YearDays:
             if days:
                 return civil.year_start(each) + lowest(days)
             steps.take(civil.year_start(each + 1) * civil.DAY_S)
-        return None
-
-    def at_or_before(self, day: int, steps: Steps) -> int | None:
-        """Last member at or before the day number; None back to year 1."""
-        if day < civil.MIN_DAY:
-            return None
-        day = min(day, civil.MAX_DAY)
-        year = date.fromordinal(day + civil.EPOCH_ORDINAL).year
-        left = self.of_year(year) & (2 << day - civil.year_start(year)) - 1
-        if left:
-            return civil.year_start(year) + highest(left)
-        for each in range(year - 1, civil.MIN_YEAR - 1, -1):
-            days = self.of_year(each)
-            if days:
-                return civil.year_start(each) + highest(days)
-            steps.take(civil.year_start(each) * civil.DAY_S - 1)
         return None

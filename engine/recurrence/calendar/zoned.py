@@ -56,14 +56,6 @@ class Zoned(Recurrence):
             raise OutOfSteps(_instant(out.reached)) from None
         return None if found is None else instant_of(found)
 
-    def last_to(self, instant: datetime, steps: Steps) -> datetime | None:
-        """Last slot at or before an instant."""
-        try:
-            found = self.previous_utc(utc_floor(instant)[0], steps)
-        except OutOfSteps as out:
-            raise OutOfSteps(_instant(out.reached)) from None
-        return None if found is None else instant_of(found)
-
     def text(self) -> str:
         """Rule's sentence with its zone; a policy that is not the default is said."""
         default = self.local.default_dst()
@@ -139,14 +131,6 @@ class Zoned(Recurrence):
             found = self._search_next(found + 1, steps)
         return None if found is None or found > self._last else found
 
-    def previous_utc(self, utc: int, steps: Steps) -> int | None:
-        """Last slot at or before a UTC second."""
-        found = self._search_previous(min(utc, self._last), steps)
-        while found is not None and found in self._without:
-            steps.take(found)
-            found = self._search_previous(found - 1, steps)
-        return found
-
     def _search_next(self, utc: int, steps: Steps) -> int | None:
         """Search the first slot at or after a UTC second from one stretch of constant offset to the next."""
         here = self._here
@@ -167,28 +151,6 @@ class Zoned(Recurrence):
             if later is None:
                 return None
             utc = max(following.end, later - following.offset - 2 * DAY_S)
-            steps.take(utc)
-            here = self.zone.segment(utc)
-        return None
-
-    def _search_previous(self, utc: int, steps: Steps) -> int | None:
-        """Search the last slot at or before a UTC second from one stretch of constant offset to the one before."""
-        here = self._here
-        if not here.start <= utc < here.end:
-            self._here = here = self.zone.segment(utc)
-        while utc >= MIN_LOCAL:
-            try:
-                best, earlier = self._latest(here, utc, steps)
-            except OutOfSteps as out:
-                reached = out.reached - here.offset
-                plain = here.start + max(0, here.offset - here.before)  # before it lie times that a change has moved
-                raise OutOfSteps(max(reached, plain) if utc > plain else min(utc, reached + 2 * DAY_S)) from None
-            if best is not None and best >= here.start:
-                return best if best >= MIN_LOCAL else None
-            if here.start <= -FAR or earlier is None:
-                return None
-            # No member lies in (earlier, here]; a gap's image cannot come before the gap, so jump to that member.
-            utc = min(here.start - 1, earlier - here.offset + 2 * DAY_S)
             steps.take(utc)
             here = self.zone.segment(utc)
         return None
@@ -235,38 +197,6 @@ class Zoned(Recurrence):
                 return None
             raise OutOfSteps(utc if self.gap is Gap.NEXT else max(utc, out.reached - here.before)) from None
         if member is None or member >= opens + jump:
-            return None
-        return here.start if self.gap is Gap.NEXT else member - here.before
-
-    def _latest(self, here: Segment, utc: int, steps: Steps) -> tuple[int | None, int | None]:
-        """Last slot at or before ``utc`` that the stretch yields, and a member from which to look before it."""
-        jump = here.offset - here.before
-        member = self.local.last_to(utc + here.offset, steps)
-        found = None if member is None else member - here.offset
-        earlier = member
-        if jump > 0:
-            if found is not None and found < here.start:
-                found = None
-            # Images lie within the first hour or so of the stretch.
-            if self.gap is not Gap.SKIP and (found is None or found < here.start + jump):
-                image = self._last_image(here, utc, jump, steps)
-                if image is not None and (found is None or image > found):
-                    found = image
-        elif jump < 0:
-            if self.fold is Fold.FIRST and found is not None and found < here.start - jump:
-                found = None
-            if found is None or found < here.start:
-                # Local times up to the fold's end are still to come on the way back.
-                earlier = self.local.last_to(here.start + here.before - 1, steps)
-        return found, earlier
-
-    def _last_image(self, here: Segment, utc: int, jump: int, steps: Steps) -> int | None:
-        """Return the last slot at or before ``utc`` for a member in the ``jump`` seconds that the clock skips before this stretch;
-        None without any."""
-        opens = here.start + here.before
-        limit = opens + jump - 1 if self.gap is Gap.NEXT else min(utc + here.before, opens + jump - 1)
-        member = self.local.last_to(limit, steps)
-        if member is None or member < opens:
             return None
         return here.start if self.gap is Gap.NEXT else member - here.before
 

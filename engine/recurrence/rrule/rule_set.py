@@ -8,7 +8,7 @@ from lodger.engine.recurrence.rrule.parser import Entry, RuleSet
 from lodger.engine.recurrence.rrule.sequence import RuleSequence
 from lodger.engine.recurrence.rrule.text import set_text
 from lodger.engine.recurrence.rule import DstPolicy, Fold, Gap, LocalPace
-from lodger.engine.recurrence.search import SAVE_STEPS, Listed, Merge, OutOfSteps, Steps, nearest
+from lodger.engine.recurrence.search import SAVE_STEPS, Listed, OutOfSteps, Steps, union_of
 from lodger.engine.recurrence.search import Sequence as Source
 
 
@@ -22,36 +22,25 @@ class SetSequence:
         self._sources: list[Source[int]] = [*self._included]
         if rules.rdates:
             self._sources.append(Listed(rules.rdates))
-        self._whole = not (rules.exdates or rules.exdays or rules.exrules)
 
     def next_from(self, local: int, steps: Steps) -> int | None:
         """First member at or after the local second."""
-        return self._nearest(local, steps, forward=True)
-
-    def last_to(self, local: int, steps: Steps) -> int | None:
-        """Last member at or before the local second."""
-        return self._nearest(local, steps, forward=False)
-
-    def _nearest(self, local: int, steps: Steps, *, forward: bool) -> int | None:
-        """Return the first member of rules and dates in one direction that no exception excludes."""
-        if self._whole:
-            return nearest(self._sources, local, steps, forward=forward)
-        merge = Merge(self._sources, local, forward=forward)
-        while (found := merge.nearest(local, steps)) is not None:
-            excluded = self._excluded(found)
-            if excluded is None:
+        union = union_of(self._sources, local)
+        while (found := union.next_from(local, steps)) is not None:
+            excluded_to = self._excluded_to(found)
+            if excluded_to is None:
                 return found
-            local = excluded[1] + 1 if forward else excluded[0] - 1
+            local = excluded_to + 1
+            steps.take(local)
         return None
 
-    def _excluded(self, local: int) -> tuple[int, int] | None:
-        """First and last second of an exception over a local second; None when there is none."""
-        if local in self._rules.exdates:
-            return local, local
+    def _excluded_to(self, local: int) -> int | None:
+        """Last second of an exception over a local second; None when there is none."""
         day = local // civil.DAY_S
         if day in self._rules.exdays:
-            return day * civil.DAY_S, (day + 1) * civil.DAY_S - 1
-        return (local, local) if any(rule.contains(local) for rule in self._excepted) else None
+            return (day + 1) * civil.DAY_S - 1
+        excepted = local in self._rules.exdates or any(rule.contains(local) for rule in self._excepted)
+        return local if excepted else None
 
     def never_reason(self) -> str | None:
         """Reason why there is no member, where that is known."""

@@ -130,14 +130,6 @@ class RuleSequence:
         found = self._members.next_from(local, steps)
         return None if found is None or found > self._until else found
 
-    def last_to(self, local: int, steps: Steps) -> int | None:
-        """Last member at or before the local second."""
-        if self._members is not None and local >= self._start <= self._until:
-            found = self._members.last_to(min(local, self._until), steps)
-            if found is not None and found >= self._start:
-                return found
-        return None
-
     def contains(self, local: int) -> bool:
         """Whether a local second is a member."""
         try:

@@ -147,22 +147,6 @@ class PeriodPicks:
             day = after
         return None
 
-    def last_to(self, local: int, steps: Steps) -> int | None:
-        """Last member at or before the local second."""
-        local = min(local, civil.MAX_LOCAL)
-        if local < civil.MIN_LOCAL:
-            return None
-        day: int | None = self._bounds(local // civil.DAY_S)[1] - 1
-        while day is not None and (day := self.days.at_or_before(day, steps)) is not None:
-            first, _, days, picked = self._period(day)
-            i = self._rank(days, picked, local + 1)
-            if i:
-                found = self._member(days, picked[i - 1])
-                return found if found >= civil.MIN_LOCAL else None
-            steps.take(min(local, first * civil.DAY_S - 1))
-            day = first - 1
-        return None
-
     def nth_from(self, local: int, index: int, steps: Steps) -> int | None:
         """Member with a 0-based number, counted from a local second on; None when there are fewer."""
         found = self.next_from(local, steps)

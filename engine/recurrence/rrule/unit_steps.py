@@ -52,32 +52,6 @@ class UnitSteps:
                     return unit * self._unit_s + time
             steps.take(unit * self._unit_s)
 
-    def last_to(self, local: int, steps: Steps) -> int | None:
-        """Last member at or before the local second."""
-        wanted, offset = divmod(min(local, civil.MAX_LOCAL), self._unit_s)
-        if offset < self._inside.first():
-            wanted, offset = wanted - 1, self._unit_s
-        unit = wanted - (wanted - self._origin) % self._n
-        while True:
-            day, position = divmod(unit, self._units)
-            allowed = self.days.at_or_before(day, steps)
-            if allowed is None:
-                return None
-            if allowed < day:
-                last = (allowed + 1) * self._units - 1
-            else:
-                second = self._positions.at_or_before(position * self._unit_s)
-                if second is None:
-                    last = day * self._units - 1
-                elif second < position * self._unit_s:
-                    last = day * self._units + second // self._unit_s
-                else:
-                    time = self._inside.at_or_before(offset if unit == wanted else self._unit_s)
-                    assert time is not None
-                    return unit * self._unit_s + time
-            unit = last - (last - self._origin) % self._n
-            steps.take((unit + 1) * self._unit_s - 1)
-
     def nth_from(self, local: int, index: int, steps: Steps) -> int | None:
         """Member with a 0-based number, counted from a local second on; None when there are fewer."""
         first = self.next_from(local, steps)

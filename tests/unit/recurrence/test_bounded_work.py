@@ -48,15 +48,13 @@ def test_a_search_takes_a_step_for_each_year_and_stops(place: int) -> None:
     for named in (None, dict.fromkeys(range(1900, 2201), 0)):
         days = YearDays(lambda year: 0, named)
         at = local_of(datetime(place, 6, 1)) // 86_400
-        for ask, years in ((days.at_or_after, 9999 - place), (days.at_or_before, place - 1)):
-            steps = Steps(10_000)
-            assert ask(at, steps) is None
-            assert 10_000 - steps.left == years
-            if years > 100:
-                with pytest.raises(OutOfSteps) as out:
-                    ask(at, Steps(100))
-                reached = naive_of(out.value.reached).year
-                assert reached == (place + 102 if ask == days.at_or_after else place - 102)
+        steps, years = Steps(10_000), 9999 - place
+        assert days.at_or_after(at, steps) is None
+        assert 10_000 - steps.left == years
+        if years > 100:
+            with pytest.raises(OutOfSteps) as out:
+                days.at_or_after(at, Steps(100))
+            assert naive_of(out.value.reached).year == place + 102
 
 
 @pytest.mark.parametrize("text", IMPOSSIBLE_CRON + IMPOSSIBLE_SCHYNTAX)
@@ -87,7 +85,6 @@ def test_a_dial_finds_every_neighbour() -> None:
     assert (dial.first(), dial.last()) == (slots[0], slots[-1])
     for second in range(0, 86_400, 7):
         assert dial.at_or_after(second) == next((slot for slot in slots if slot >= second), None)
-        assert dial.at_or_before(second) == next((slot for slot in reversed(slots) if slot <= second), None)
 
 
 @pytest.mark.parametrize("first", [0, 3])
@@ -103,5 +100,5 @@ def test_the_edges_of_the_calendar() -> None:
     assert next_local(rule, MAX_LOCAL, inclusive=True) == MAX_LOCAL
     assert previous_local(rule, MIN_LOCAL) is None
     assert next_local(rule, MIN_LOCAL - 10**9) == MIN_LOCAL
-    assert previous_local(rule, MAX_LOCAL + 10**9) == MAX_LOCAL
+    assert previous_local(rule, MAX_LOCAL, inclusive=True) == MAX_LOCAL
     assert next_local(rule, local_of(datetime(1969, 12, 31, 23, 59, 59, tzinfo=UTC).replace(tzinfo=None))) == 0

@@ -62,18 +62,17 @@ def calls_made(ask: object, *arguments: object) -> int:
 
 
 def bounded(compiled: CompiledSchedule, instant: datetime) -> None:
-    for ask, forward in ((compiled.next_from, True), (compiled.last_to, False)):
-        steps, reached = Steps(), None
-        try:
-            ask(instant, steps)
-        except OutOfSteps as out:
-            reached = out.reached
-        assert reached is None or (reached > instant if forward else reached <= instant)
-        assert steps.left >= -1, f"at most {MAX_STEPS} steps"
-        assert (
-            calls_made(compiled.next_after if forward else compiled.previous_before, instant)
-            < MAX_STEPS * _CALLS_A_STEP
-        )
+    steps, reached = Steps(), None
+    try:
+        compiled.next_from(instant, steps)
+    except OutOfSteps as out:
+        reached = out.reached
+    assert reached is None or reached > instant
+    assert steps.left >= -1, f"at most {MAX_STEPS} steps"
+    before = compiled.previous_before(instant)
+    assert not isinstance(before, SearchedTo) or before.instant <= instant
+    for ask in (compiled.next_after, compiled.previous_before):
+        assert calls_made(ask, instant) < MAX_STEPS * _CALLS_A_STEP
 
 
 @settings(max_examples=examples(40), deadline=None, derandomize=examples(1) == 1)

@@ -14,9 +14,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lodger.engine.node.executors.script_context import offsets
-from lodger.engine.recurrence.calendar.civil import MAX_LOCAL, MIN_LOCAL, instant_of
+from lodger.engine.recurrence.calendar.civil import MAX_LOCAL, MIN_LOCAL, instant_of, utc_floor
 from lodger.engine.recurrence.calendar.zoned import Zoned
 from lodger.engine.recurrence.calendar.zones import FAR, Zone, load, python_zone, zone, zone_names
+from lodger.engine.recurrence.instant import LAST
 from lodger.engine.recurrence.rrule import parse
 from lodger.engine.recurrence.rule import DstPolicy, Fold, Gap, LocalPace
 from lodger.engine.recurrence.rule_errors import RuleInvalid, RuleNeverFires
@@ -73,10 +74,6 @@ class Listed:
         i = bisect_left(self.members, local)
         return self.members[i] if i < len(self.members) else None
 
-    def last_to(self, local: int, steps: Steps) -> int | None:
-        i = bisect_right(self.members, local)
-        return self.members[i - 1] if i else None
-
     def never_reason(self) -> str | None:
         return None if self.members else "the list is empty"
 
@@ -129,16 +126,17 @@ def test_every_zone_across_its_transitions(name: str, seed: int, policy: DstPoli
         forwards.append(slot)
         slot = rule.next_utc(slot + 1, Steps())
     assert forwards == expected
-    backwards, slot = [], rule.previous_utc(MAX_LOCAL, Steps())
-    while slot is not None and len(backwards) <= len(expected):
-        backwards.append(slot)
-        slot = rule.previous_utc(slot - 1, Steps())
-    assert backwards[::-1] == expected
+    backwards, before = [], rule.previous_before(LAST)
+    while isinstance(before, datetime) and len(backwards) <= len(expected):
+        backwards.append(utc_floor(before)[0])
+        before = rule.previous_before(before)
+    assert (backwards[::-1], before) == (expected, None)
     for _ in range(6):
         seek = dice.choice(expected or [0]) + dice.choice([0, 1, -1, dice.randint(-9000, 9000)])
-        after, before = bisect_left(expected, seek), bisect_right(expected, seek)
+        after, last = bisect_left(expected, seek), bisect_right(expected, seek)
         assert rule.next_utc(seek, Steps()) == (expected[after] if after < len(expected) else None)
-        assert rule.previous_utc(seek, Steps()) == (expected[before - 1] if before else None)
+        earlier = rule.previous_before(instant_of(seek), inclusive=True)
+        assert earlier == (instant_of(expected[last - 1]) if last else None)
     written = set(members)
     for slot in expected:
         assert rule.shifted(instant_of(slot)) == (of.local(slot) not in written)
