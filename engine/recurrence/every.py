@@ -6,8 +6,8 @@ They have no wall clock: ``every 24 hours`` is that long, whatever a zone does; 
 import re
 from dataclasses import dataclass
 from datetime import datetime
+from math import gcd
 
-from lodger.engine.recurrence.calendar.min_spacing import of_interval
 from lodger.engine.recurrence.duration import DAY_US, UNITS, duration_in_words, parse_duration
 from lodger.engine.recurrence.instant import FIRST, LAST, format_instant, instant_us, parse_time, us_instant
 from lodger.engine.recurrence.rule import Pace, Recurrence
@@ -62,7 +62,7 @@ class Every(Recurrence):
 
     def pace(self) -> Pace:
         """Return the distance of neighbouring slots as bounds: always the period."""
-        return of_interval(self.period_us, self.anchor_us)
+        return Pace(self.period_us, -(-DAY_US // self.period_us), gcd(self.period_us, self.anchor_us))
 
 
 #: The sentence of an interval.

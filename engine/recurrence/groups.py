@@ -5,8 +5,8 @@ from dataclasses import dataclass
 
 from lodger.engine.recurrence.calendar.civil import MAX_LOCAL
 from lodger.engine.recurrence.calendar.grid import Grid
-from lodger.engine.recurrence.calendar.min_spacing import of_day, together
-from lodger.engine.recurrence.rule import DstPolicy, Fold, Gap, LocalPace, LocalSeconds
+from lodger.engine.recurrence.calendar.min_spacing import of_day, united
+from lodger.engine.recurrence.rule import DstPolicy, Fold, Gap, LocalSeconds, Pace
 from lodger.engine.recurrence.search import Steps, union_of
 from lodger.engine.recurrence.words import sentence
 
@@ -70,6 +70,6 @@ class GroupedRule:
             return None
         return f"No year of the calendar has such a day: {self._words()}."
 
-    def pace(self) -> LocalPace:
+    def pace(self) -> Pace:
         """Bounds of the distance between members."""
-        return together(of_day(each.times) for each in self._grids)
+        return united(of_day(each.times) for each in self._grids)

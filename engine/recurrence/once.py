@@ -14,7 +14,7 @@ from lodger.engine.recurrence.calendar.civil import DAY_S, local_of
 from lodger.engine.recurrence.calendar.min_spacing import of_times
 from lodger.engine.recurrence.duration import parse_duration
 from lodger.engine.recurrence.instant import MICROSECOND, format_instant, instant_us, parse_time
-from lodger.engine.recurrence.rule import DstPolicy, Fold, Gap, LocalPace, LocalSeconds, Pace, Recurrence
+from lodger.engine.recurrence.rule import DstPolicy, Fold, Gap, LocalSeconds, Pace, Recurrence
 from lodger.engine.recurrence.rule_errors import RuleInvalid
 from lodger.engine.recurrence.search import Listed
 
@@ -75,7 +75,7 @@ class OnceLocal(Listed[LocalSeconds]):
         """Return None: there is a member."""
         return None
 
-    def pace(self) -> LocalPace:
+    def pace(self) -> Pace:
         """Return the pace of a single slot."""
         return of_times([self.members[0] % DAY_S])
 

@@ -104,6 +104,10 @@ class ScheduleRules:
         return {each.name: getattr(self, each.name) for each in fields(self)}
 
 
+#: The clock of a rule before its zone.
+WALL = ("", Gap.SHIFT, Fold.FIRST)
+
+
 @dataclass(frozen=True, slots=True)
 class Pace:
     """Bounds of the distance between slots of a rule; the true distance is never smaller.
@@ -113,7 +117,8 @@ class Pace:
         max_per_day: most slots in any UTC day.
         granule_us: slots of this rule and of others with granules lie apart by a multiple of their common divisor.
         times: the seconds of the day at which the wall clock can show a slot, when they are few; else None.
-        clock: the zone and DST policy of that wall clock; rules with equal ones can be laid over each other.
+        clock: the zone and DST policy of that wall clock, :data:`WALL` before it has a zone; rules with equal ones can be laid over
+            each other.
     """
 
     min_gap_us: int | None
@@ -121,21 +126,6 @@ class Pace:
     granule_us: int
     times: tuple[int, ...] | None = None
     clock: tuple[str, Gap, Fold] | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class LocalPace:
-    """The same for a wall-clock rule before its zone: seconds, and slots in any 24 hours of the wall clock.
-
-    Attributes:
-        max_per_hour: most slots in any hour.
-    """
-
-    min_gap_s: int | None
-    max_per_day: int
-    max_per_hour: int
-    granule_s: int
-    times: tuple[int, ...] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -295,5 +285,5 @@ class LocalSequence(Protocol):
     def never_reason(self) -> str | None:
         """Reason why there is no member, where that is known; else None."""
 
-    def pace(self) -> LocalPace:
+    def pace(self) -> Pace:
         """Return bounds of the distance between members."""

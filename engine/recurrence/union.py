@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from datetime import datetime
 
-from lodger.engine.recurrence.calendar.min_spacing import of_schedule
+from lodger.engine.recurrence.calendar.min_spacing import united
 from lodger.engine.recurrence.calendar.zoned import Zoned
 from lodger.engine.recurrence.calendar.zones import Zone
 from lodger.engine.recurrence.groups import GroupedRule
@@ -47,7 +47,7 @@ class Union(Recurrence):
 
     def pace(self) -> Pace:
         """Bounds of the distance between slots."""
-        return of_schedule([rule.pace() for rule in self.rules])
+        return united(rule.pace() for rule in self.rules)
 
 
 class Parts(Union):

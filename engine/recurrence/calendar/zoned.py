@@ -5,13 +5,15 @@ local times that exist in it, and those that the gap at its beginning swallowed.
 transitions lie at least 90 times their own jump apart, so a local time is concerned by one transition at most.
 """
 
+from bisect import bisect_left
 from collections.abc import Iterable
 from datetime import datetime
 from math import gcd
 
 from lodger.engine.recurrence.calendar.civil import DAY_S, MAX_LOCAL, MIN_LOCAL, instant_of, utc_floor
 from lodger.engine.recurrence.calendar.zones import FAR, Segment, Zone
-from lodger.engine.recurrence.rule import DstPolicy, Fold, Gap, LocalPace, LocalSequence, Pace, Recurrence
+from lodger.engine.recurrence.duration import SECOND_US
+from lodger.engine.recurrence.rule import DstPolicy, Fold, Gap, LocalSequence, Pace, Recurrence
 from lodger.engine.recurrence.search import SAVE_STEPS, OutOfSteps, Steps
 
 _GAP_WORDS = {Gap.SHIFT: "read with the offset before the change", Gap.NEXT: "at the change", Gap.SKIP: "left out"}
@@ -94,27 +96,34 @@ class Zoned(Recurrence):
 
     def pace(self) -> Pace:
         """How close together the slots can be; near a change of the clock no closer than the granule."""
-        local, change = self.local.pace(), self.zone.largest_change
-        gap, per_day, granule = local.min_gap_s, local.max_per_day, local.granule_s
+        local, change = self.local.pace(), self.zone.largest_change * SECOND_US
+        gap, per_day = local.min_gap_us, local.max_per_day
         if change and gap is not None:
+            repeated = min(per_day, -(-change // gap))
+            per_day += self._more_per_day(local.times, self.zone.largest_change, repeated)
             # A change moves slots by its size; what is farther apart stays apart.
-            gap = gap - change if gap > 2 * change else min(gap, granule)
+            gap = gap - change if gap > 2 * change else min(gap, local.granule_us)
             gap = min(gap, change) if self.fold is Fold.BOTH else gap
-            per_day += self._more_per_day(local, change)
         clock = (self.zone.key, self.gap, self.fold) if not change else None
-        granule_us = 1_000_000 * gcd(granule, self.zone.granule_s)
-        gap_us = None if gap is None else max(gap * 1_000_000, granule_us)
-        return Pace(gap_us, per_day, granule_us, local.times, clock)
+        granule = gcd(local.granule_us, self.zone.granule_s * SECOND_US)
+        return Pace(None if gap is None else max(gap, granule), per_day, granule, local.times, clock)
 
-    def _more_per_day(self, local: LocalPace, change: int) -> int:
-        """Return how many more slots a UTC day may have than a day of the wall clock, ``change`` seconds being the largest change of
-        offset."""
-        repeated = local.max_per_hour * -(-change // 3600)
-        if local.times is None:
+    def _more_per_day(self, times: tuple[int, ...] | None, change: int, repeated: int) -> int:
+        """Return how many more slots a UTC day may have than a day of the wall clock.
+
+        Args:
+            times: of a day, where they are listed.
+            change: the largest change of offset, seconds.
+            repeated: most slots in that time.
+        """
+        if times is None:
             return repeated
         lowest, highest = min(self.zone.offsets), max(self.zone.offsets)
-        moving = sum((time - lowest) // DAY_S != (time - highest) // DAY_S for time in local.times)
-        return moving + (repeated if self.fold is Fold.BOTH else 0)
+        moving = sum((time - lowest) // DAY_S != (time - highest) // DAY_S for time in times)
+        if self.fold is Fold.FIRST:
+            return moving
+        days = (*times, *(time + DAY_S for time in times))
+        return moving + max(bisect_left(days, time + change) - i for i, time in enumerate(times))
 
     @property
     def zone_key(self) -> str:

@@ -3,11 +3,11 @@
 from collections.abc import Sequence
 
 from lodger.engine.recurrence.calendar import civil
-from lodger.engine.recurrence.calendar.min_spacing import of_times, together
+from lodger.engine.recurrence.calendar.min_spacing import of_times, united
 from lodger.engine.recurrence.rrule.parser import Entry, RuleSet
 from lodger.engine.recurrence.rrule.sequence import RuleSequence
 from lodger.engine.recurrence.rrule.text import set_text
-from lodger.engine.recurrence.rule import DstPolicy, Fold, Gap, LocalPace
+from lodger.engine.recurrence.rule import DstPolicy, Fold, Gap, Pace
 from lodger.engine.recurrence.search import SAVE_STEPS, Listed, OutOfSteps, Steps, union_of
 from lodger.engine.recurrence.search import Sequence as Source
 
@@ -64,10 +64,10 @@ class SetSequence:
         both = any(policy.fold is Fold.BOTH for policy in policies)
         return DstPolicy(Gap.SHIFT, Fold.BOTH if both else Fold.FIRST)
 
-    def pace(self) -> LocalPace:
+    def pace(self) -> Pace:
         """Bounds of the distance between members."""
         dates = sorted({local % civil.DAY_S for local in self._rules.rdates})
-        return together([*(rule.pace() for rule in self._included), *([of_times(dates)] if dates else [])])
+        return united([*(rule.pace() for rule in self._included), *([of_times(dates)] if dates else [])])
 
     def text(self) -> str:
         """Return the set as one exact English sentence."""

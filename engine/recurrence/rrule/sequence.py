@@ -15,15 +15,16 @@ from lodger.engine.recurrence.calendar.dial import (
     stride,
 )
 from lodger.engine.recurrence.calendar.grid import Grid
-from lodger.engine.recurrence.calendar.min_spacing import of_dial, of_times
+from lodger.engine.recurrence.calendar.min_spacing import of_dial, of_times, united
 from lodger.engine.recurrence.calendar.yeardays import YearDays
+from lodger.engine.recurrence.duration import SECOND_US
 from lodger.engine.recurrence.rrule.parts import UNIT_S, Freq, Rule
 from lodger.engine.recurrence.rrule.phase import selection_of
 from lodger.engine.recurrence.rrule.set_positions import PeriodPicks, period_bounds, positions
 from lodger.engine.recurrence.rrule.text import rule_text
 from lodger.engine.recurrence.rrule.unit_steps import UnitSteps
 from lodger.engine.recurrence.rrule.year_masks import YearMasks
-from lodger.engine.recurrence.rule import DstPolicy, Fold, Gap, LocalPace
+from lodger.engine.recurrence.rule import WALL, DstPolicy, Fold, Gap, Pace
 from lodger.engine.recurrence.rule_errors import RuleInvalid
 from lodger.engine.recurrence.search import OutOfSteps, Steps
 
@@ -51,7 +52,7 @@ class RuleSequence:
         self._bounded = rule.count is not None or self._until < civil.MAX_LOCAL
         self._never: str | None = None
         filled = rule.filled(start)
-        self._pace = LocalPace(None, 0, 0, civil.DAY_S)
+        self._pace = united(())
         self._members = self._build(filled)
         if rule.count is not None and self._members is not None:
             self._count(rule.count)
@@ -163,7 +164,7 @@ class RuleSequence:
         both = self.rule.freq >= Freq.HOURLY
         return DstPolicy(Gap.SHIFT, Fold.BOTH if both else Fold.FIRST)
 
-    def pace(self) -> LocalPace:
+    def pace(self) -> Pace:
         """Bounds of the distance between members."""
         return self._pace
 
@@ -173,11 +174,11 @@ class RuleSequence:
         return rule_text(self.rule, self._start, until)
 
 
-def _pace_of_steps(inside: Times, unit_s: int, interval: int, origin: int) -> LocalPace:
+def _pace_of_steps(inside: Times, unit_s: int, interval: int, origin: int) -> Pace:
     """Bounds of the distance between members of a rule with an INTERVAL that does not divide the day."""
     members = [inside.nth(index) for index in range(inside.count())] if inside.count() <= civil.DAY_S else []
     step_s = interval * unit_s
     gap = min([step_s + members[0] - members[-1], *(b - a for a, b in pairwise(members))])
     per_day = (civil.DAY_S // step_s + 1) * len(members)
-    per_hour = (3600 // step_s + 1) * len(members)
-    return LocalPace(gap, per_day, per_hour, gcd(civil.DAY_S, step_s, origin * unit_s, *members))
+    granule = gcd(civil.DAY_S, step_s, origin * unit_s, *members)
+    return Pace(gap * SECOND_US, per_day, granule * SECOND_US, clock=WALL)

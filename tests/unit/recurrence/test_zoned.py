@@ -19,7 +19,7 @@ from lodger.engine.recurrence.calendar.zoned import Zoned
 from lodger.engine.recurrence.calendar.zones import FAR, Zone, load, python_zone, zone, zone_names
 from lodger.engine.recurrence.instant import LAST
 from lodger.engine.recurrence.rrule import parse
-from lodger.engine.recurrence.rule import DstPolicy, Fold, Gap, LocalPace
+from lodger.engine.recurrence.rule import DstPolicy, Fold, Gap, Pace
 from lodger.engine.recurrence.rule_errors import RuleInvalid, RuleNeverFires
 from lodger.engine.recurrence.schedule import CompiledSchedule
 from lodger.engine.recurrence.search import SAVE_STEPS, SearchedTo, Steps
@@ -77,8 +77,8 @@ class Listed:
     def never_reason(self) -> str | None:
         return None if self.members else "the list is empty"
 
-    def pace(self) -> LocalPace:
-        return LocalPace(1, len(self.members), len(self.members), 1)
+    def pace(self) -> Pace:
+        return Pace(1_000_000, len(self.members), 1_000_000)
 
     def text(self) -> str:
         return "Listed"
