@@ -12,6 +12,8 @@ What the grammar lets through is checked afterwards (:mod:`lodger.engine.recurre
 implementation, so that the position of an error is the same as there.
 """
 
+from functools import partial
+
 from lodger.engine.recurrence.calendar.civil import days_in_month
 from lodger.engine.recurrence.rule_errors import RuleInvalid
 from lodger.engine.recurrence.schyntax.lexer import Sort, Token, number, tokens
@@ -49,10 +51,8 @@ def _argument(unit: Unit, argument: Argument) -> None:
     if argument.is_wildcard:
         if argument.excluded and argument.interval is None:
             raise RuleInvalid("schyntax_bad_value.nothing", index=argument.index)
-    elif unit is Unit.DATES:
-        _dates(argument.span)
     else:
-        _numbers(unit, argument.span)
+        _span(unit, argument.span)
     if argument.interval is not None and unit is not Unit.DATES:
         _number(unit, argument.interval, argument.interval_index)
 
@@ -67,36 +67,21 @@ def _number(unit: Unit, value: int | Date | None, index: int) -> None:
     raise RuleInvalid("schyntax_bad_value", unit=unit, value=value, low=low, high=high, negative=negative, index=index)
 
 
-def _numbers(unit: Unit, span: Range) -> None:
-    """Check that both ends of a range of numbers are values of the unit."""
-    _number(unit, span.start, span.index)
-    if span.end is not None:
-        _number(unit, span.end, span.end_index)
-    _not_hollow(span)
-
-
-def _not_hollow(span: Range) -> None:
-    """Refuse a half-open range that contains no value."""
-    if span.half_open and span.start == span.end:
-        raise RuleInvalid("schyntax_bad_value.empty", index=span.index)
-
-
-def _dates(span: Range) -> None:
-    """Check that both ends of a range of dates exist and fit together."""
-    _date(span.start, span.index)
+def _span(unit: Unit, span: Range) -> None:
+    """Check that both ends of a range are values of the unit and fit together."""
+    check = _date if unit is Unit.DATES else partial(_number, unit)
+    check(span.start, span.index)
     if span.end is None:
         return
-    _date(span.end, span.end_index)
-    _not_hollow(span)
+    check(span.end, span.end_index)
     start, end = span.start, span.end
-    assert isinstance(start, Date)
-    assert isinstance(end, Date)
-    if (start.year is None) != (end.year is None):
-        raise RuleInvalid("schyntax_bad_value.year_missing", index=span.index)
-    if start.year is None or end.year is None:
-        return
-    if (start.year, start.month, start.day) > (end.year, end.month, end.day):
-        raise RuleInvalid("schyntax_bad_value.backwards", index=span.index)
+    if span.half_open and start == end:
+        raise RuleInvalid("schyntax_bad_value.empty", index=span.index)
+    if isinstance(start, Date) and isinstance(end, Date):
+        if (start.year is None) != (end.year is None):
+            raise RuleInvalid("schyntax_bad_value.year_missing", index=span.index)
+        if start.year and end.year and (start.year, start.month, start.day) > (end.year, end.month, end.day):
+            raise RuleInvalid("schyntax_bad_value.backwards", index=span.index)
 
 
 def _date(value: int | Date | None, index: int) -> None:
@@ -144,38 +129,36 @@ class _Reader:
             return RuleInvalid("schyntax_unexpected.end", wanted=wanted, index=token.at)
         return RuleInvalid("schyntax_unexpected", text=token.text[:24], wanted=wanted, index=token.at)
 
+    def skip(self, sort: Sort) -> bool:
+        """Read the next token if it is of a sort; return whether it was."""
+        found = self.next_is(sort)
+        self._place += found
+        return found
+
     def value(self, unit: Unit | None) -> int:
         """Read a number, or the name of a weekday, as a value of a unit."""
-        if self.next_is(Sort.NEGATIVE):
-            token = self.peek()
-            if unit not in FROM_END:
-                raise RuleInvalid("schyntax_negative", text=token.text[:24], index=token.at)
-            return number(self.take(Sort.NEGATIVE))
-        if self.next_is(Sort.DAY) and unit is Unit.DAYS_OF_WEEK:
-            return number(self.take(Sort.DAY))
-        if unit is Unit.DAYS_OF_WEEK:
-            return number(self.take(Sort.NUMBER, Sort.DAY))
-        if unit in FROM_END:
-            return number(self.take(Sort.NUMBER, Sort.NEGATIVE))
-        return number(self.take(Sort.NUMBER))
+        token = self.peek()
+        if token.sort is Sort.NEGATIVE and unit not in FROM_END:
+            raise RuleInvalid("schyntax_negative", text=token.text[:24], index=token.at)
+        others = (Sort.DAY,) if unit is Unit.DAYS_OF_WEEK else (Sort.NEGATIVE,) if unit in FROM_END else ()
+        return number(self.take(Sort.NUMBER, *others))
 
     def date(self) -> Date:
         """Read a date, ``m/d`` or ``yyyy/m/d``."""
         first = number(self.take(Sort.NUMBER))
         self.take(Sort.SLASH)
         second = number(self.take(Sort.NUMBER))
-        if not self.next_is(Sort.SLASH):
-            return Date(None, first, second)
-        self.take(Sort.SLASH)
-        return Date(first, second, number(self.take(Sort.NUMBER)))
+        return (
+            Date(first, second, number(self.take(Sort.NUMBER))) if self.skip(Sort.SLASH) else Date(None, first, second)
+        )
 
     def span(self, unit: Unit) -> Range:
         """Read a value or a range."""
         index = self.peek().at
         start = self.date() if unit is Unit.DATES else self.value(unit)
-        if not self.next_is(Sort.RANGE, Sort.HALF_OPEN):
+        half_open = self.next_is(Sort.HALF_OPEN)
+        if not (self.skip(Sort.HALF_OPEN) or self.skip(Sort.RANGE)):
             return Range(start, index=index)
-        half_open = self.take(Sort.RANGE, Sort.HALF_OPEN).sort is Sort.HALF_OPEN
         end_index = self.peek().at
         end = self.date() if unit is Unit.DATES else self.value(unit)
         return Range(start, end, half_open, index, end_index)
@@ -183,16 +166,11 @@ class _Reader:
     def argument(self, unit: Unit) -> Argument:
         """Read one argument of an expression."""
         index = self.peek().at
-        excluded = self.next_is(Sort.NOT)
-        if excluded:
-            self.take(Sort.NOT)
-        if self.next_is(Sort.STAR):
-            span = Range(None, index=self.take(Sort.STAR).at)
-        else:
-            span = self.span(unit)
-        if not self.next_is(Sort.PERCENT):
+        excluded, star = self.skip(Sort.NOT), self.peek()
+        span = Range(None, index=star.at) if self.skip(Sort.STAR) else self.span(unit)
+        percent = self.peek()
+        if not self.skip(Sort.PERCENT):
             return Argument(span, excluded, index=index)
-        percent = self.take(Sort.PERCENT)
         interval_index = self.peek().at
         return Argument(span, excluded, self.value(None), index, percent.at, interval_index)
 
@@ -204,22 +182,17 @@ class _Reader:
         arguments = []
         while True:
             arguments.append(self.argument(unit))
-            if self.next_is(Sort.COMMA):
-                self.take(Sort.COMMA)
-            if self.next_is(Sort.CLOSE):
-                break
-        self.take(Sort.CLOSE)
-        return Expression(unit, tuple(arguments))
+            self.skip(Sort.COMMA)
+            if self.skip(Sort.CLOSE):
+                return Expression(unit, tuple(arguments))
 
     def group(self) -> tuple[Expression, ...]:
         """Read a group of expressions in braces."""
         self.take(Sort.OPEN_GROUP)
         found = []
-        while not self.next_is(Sort.CLOSE_GROUP):
+        while not self.skip(Sort.CLOSE_GROUP):
             found.append(self.expression())
-            if self.next_is(Sort.COMMA):
-                self.take(Sort.COMMA)
-        self.take(Sort.CLOSE_GROUP)
+            self.skip(Sort.COMMA)
         return tuple(found)
 
     def program(self) -> Program:
@@ -236,8 +209,7 @@ class _Reader:
                 loose.append(self.expression())
             else:
                 raise self.unexpected(Sort.NAME, Sort.OPEN_GROUP)
-            if self.next_is(Sort.COMMA):
-                self.take(Sort.COMMA)
+            self.skip(Sort.COMMA)
         return tuple(group for group in (*groups, tuple(loose)) if group)
 
 
