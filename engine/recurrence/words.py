@@ -26,6 +26,11 @@ def ordinal(number: int) -> str:
     return f"{number}{ending}"
 
 
+def counted(number: int) -> str:
+    """Return a number as an ordinal; negative ones count from the end: ``last``, ``2nd last``."""
+    return ordinal(number) if number > 0 else "last" if number == -1 else f"{ordinal(-number)} last"
+
+
 def listed(bits: int, names: tuple[str, ...] | None = None) -> str:
     """Members of a set: three or more in a row become ``first through last``."""
     words: list[str] = []

@@ -35,8 +35,7 @@ from lodger.engine.recurrence.duration import UNITS as LENGTHS
 from lodger.engine.recurrence.english.meaning import in_quarter, meant, series_text
 from lodger.engine.recurrence.english.phrase import HOUR_S, WEEKEND, WORKDAYS, Date, Days, Phrase
 from lodger.engine.recurrence.english.vocabulary import UNITS, WORDS, Token, Unread, tokens
-from lodger.engine.recurrence.english.words import counted
-from lodger.engine.recurrence.words import MONTHS, WEEKDAYS, clock, joined, listed, ordinal
+from lodger.engine.recurrence.words import MONTHS, WEEKDAYS, clock, counted, joined, listed, ordinal
 
 _END = Token("end", "", "", 0, 0)
 _ALL = (Days(),)

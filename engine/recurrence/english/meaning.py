@@ -10,8 +10,7 @@ from lodger.engine.recurrence.calendar import civil
 from lodger.engine.recurrence.calendar.civil import DAY_S
 from lodger.engine.recurrence.english.phrase import HOUR_S, Clause, Date, Days, Phrase, Series, dated
 from lodger.engine.recurrence.english.vocabulary import Unread
-from lodger.engine.recurrence.english.words import counted
-from lodger.engine.recurrence.words import MONTHS, WEEKDAYS, clock, listed, ordinal
+from lodger.engine.recurrence.words import MONTHS, WEEKDAYS, clock, counted, listed, ordinal
 
 if TYPE_CHECKING:
     from lodger.engine.recurrence.english.grammar import Draft

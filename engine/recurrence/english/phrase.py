@@ -7,10 +7,12 @@ from lodger.engine.recurrence.calendar import civil
 from lodger.engine.recurrence.calendar.civil import DAY_S, UNANCHORED
 from lodger.engine.recurrence.calendar.dial import members
 from lodger.engine.recurrence.calendar.yeardays import Selection, nth_of, numbered, on_weekdays
-from lodger.engine.recurrence.rrule.phase import Months, Strides, Years
+from lodger.engine.recurrence.rrule.parts import Freq, Rule
+from lodger.engine.recurrence.rrule.phase import selection_of
 
 WORKDAYS, WEEKEND = 0b0011111, 0b1100000
 HOUR_S = 3600
+_FREQUENCIES = {"day": Freq.DAILY, "week": Freq.WEEKLY, "month": Freq.MONTHLY, "year": Freq.YEARLY}
 
 
 class Date(NamedTuple):
@@ -139,12 +141,7 @@ class Clause:
         if count < 2:
             return None
         day = (UNANCHORED if self.begins is None else self.begins) // DAY_S
-        year, month, _ = civil.civil(day)
-        if unit == "year":
-            return Years(count, year)
-        if unit == "month":
-            return Months(count, year * 12 + month - 1)
-        return Strides(7 * count, day - civil.weekday(day), 7) if unit == "week" else Strides(count, day, 1)
+        return selection_of(Rule(_FREQUENCIES[unit], interval=count), day)
 
     def started(self, start: int | None, *, bounded: bool) -> "Clause":
         """Return the clause with its bounds as full dates and its own time of day.

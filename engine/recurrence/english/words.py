@@ -5,14 +5,9 @@ from dataclasses import replace
 from lodger.engine.recurrence.calendar import civil
 from lodger.engine.recurrence.calendar.dial import members
 from lodger.engine.recurrence.english.phrase import HOUR_S, WORKDAYS, Clause, Date, Days, Series
-from lodger.engine.recurrence.words import MONTHS, WEEKDAYS, clock, every, joined, listed, ordinal
+from lodger.engine.recurrence.words import MONTHS, WEEKDAYS, clock, counted, every, joined, listed, ordinal
 
 _ORDINALS = tuple(f"the {ordinal(number)}" for number in range(32))
-
-
-def counted(number: int) -> str:
-    """Return a number as an ordinal, such as ``1st``; negative ones count from the end: ``last``, ``2nd last``."""
-    return ordinal(number) if number > 0 else "last" if number == -1 else f"{ordinal(-number)} last"
 
 
 def date_in_words(date: Date) -> str:

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from lodger.engine.recurrence.calendar import civil
 from lodger.engine.recurrence.calendar.min_spacing import of_times, united
 from lodger.engine.recurrence.rrule.parser import Entry, RuleSet
+from lodger.engine.recurrence.rrule.parts import Freq
 from lodger.engine.recurrence.rrule.sequence import RuleSequence
 from lodger.engine.recurrence.rrule.text import set_text
 from lodger.engine.recurrence.rule import DstPolicy, Fold, Gap, Pace
@@ -59,9 +60,8 @@ class SetSequence:
         return all(rule.ends() for rule in self._included)
 
     def default_dst(self) -> DstPolicy:
-        """Return the DST default of the rule that repeats most often."""
-        policies = [rule.default_dst() for rule in self._included]
-        both = any(policy.fold is Fold.BOTH for policy in policies)
+        """Return the default DST policy: RFC 5545 for skipped times; what repeats within the day runs through both hours of a fold."""
+        both = any(each.rule.freq >= Freq.HOURLY for each in self._included)
         return DstPolicy(Gap.SHIFT, Fold.BOTH if both else Fold.FIRST)
 
     def pace(self) -> Pace:

@@ -21,10 +21,9 @@ from lodger.engine.recurrence.duration import SECOND_US
 from lodger.engine.recurrence.rrule.parts import UNIT_S, Freq, Rule
 from lodger.engine.recurrence.rrule.phase import selection_of
 from lodger.engine.recurrence.rrule.set_positions import PeriodPicks, period_bounds, positions
-from lodger.engine.recurrence.rrule.text import rule_text
 from lodger.engine.recurrence.rrule.unit_steps import UnitSteps
 from lodger.engine.recurrence.rrule.year_masks import YearMasks
-from lodger.engine.recurrence.rule import WALL, DstPolicy, Fold, Gap, Pace
+from lodger.engine.recurrence.rule import WALL, Pace
 from lodger.engine.recurrence.rule_errors import RuleInvalid
 from lodger.engine.recurrence.search import OutOfSteps, Steps
 
@@ -34,7 +33,7 @@ _NO_POSITION = "no period has as many times as BYSETPOS counts"
 
 
 class RuleSequence:
-    """A LocalSequence from DTSTART on, up to UNTIL, at most COUNT members.
+    """Members from DTSTART on, up to UNTIL, at most COUNT members.
 
     Args:
         rule: as written; missing parts are derived from ``start``.
@@ -158,20 +157,9 @@ class RuleSequence:
         """Whether the number of members is finite: COUNT or UNTIL bounds it, or there is none."""
         return self._members is None or self._bounded or self._members.days.is_empty()
 
-    def default_dst(self) -> DstPolicy:
-        """Return the default DST policy: RFC 5545 for skipped times; a rule that repeats within the day runs through both hours of a
-        fold."""
-        both = self.rule.freq >= Freq.HOURLY
-        return DstPolicy(Gap.SHIFT, Fold.BOTH if both else Fold.FIRST)
-
     def pace(self) -> Pace:
         """Bounds of the distance between members."""
         return self._pace
-
-    def text(self) -> str:
-        """Return the rule as one exact English sentence."""
-        until = self._until if self.rule.until is not None else None
-        return rule_text(self.rule, self._start, until)
 
 
 def _pace_of_steps(inside: Times, unit_s: int, interval: int, origin: int) -> Pace:

@@ -11,20 +11,23 @@ from lodger.engine.recurrence.calendar import civil
 from lodger.engine.recurrence.calendar.dial import Dial, of_values
 from lodger.engine.recurrence.rrule.parser import Entry, RuleSet
 from lodger.engine.recurrence.rrule.parts import UNIT_S, Freq, Rule
-from lodger.engine.recurrence.words import MONTHS, WEEKDAYS, clock, clock_times, joined, listed, sentence, series
-from lodger.engine.recurrence.words import ordinal as numbered
+from lodger.engine.recurrence.words import (
+    MONTHS,
+    WEEKDAYS,
+    clock,
+    clock_times,
+    counted,
+    joined,
+    listed,
+    ordinal,
+    sentence,
+    series,
+)
 
 _UNIT = ("year", "month", "week", "day", "hour", "minute", "second")
 _WEEK = tuple((0, day) for day in range(7))
 #: Up to so many dates are listed; of more the first ones, how many follow, and the last.
 _MAX_DATES, _FIRST_DATES = 8, 3
-
-
-def ordinal(number: int) -> str:
-    """Return a number as an ordinal, such as 1st or 22nd; negative ones count from the end: last, 2nd last."""
-    if number < 0:
-        return "last" if number == -1 else f"{numbered(-number)} last"
-    return numbered(number)
 
 
 def _date(day: int) -> str:
@@ -49,7 +52,7 @@ def _dates(words: list[str]) -> str:
 
 def _ordinals(numbers: Sequence[int]) -> list[str]:
     """Return numbers as ordinals."""
-    return [ordinal(n) for n in sorted(numbers, key=lambda n: (n < 0, abs(n)))]
+    return [counted(n) for n in sorted(numbers, key=lambda n: (n < 0, abs(n)))]
 
 
 def _weekdays(rule: Rule) -> str:
@@ -59,7 +62,7 @@ def _weekdays(rule: Rule) -> str:
         words.append(listed(plain, WEEKDAYS))
     for number, weekday in sorted(rule.byday, key=lambda pair: (pair[0] < 0, abs(pair[0]), pair[1])):
         if number:
-            words.append(f"the {ordinal(number)} {WEEKDAYS[weekday]}")
+            words.append(f"the {counted(number)} {WEEKDAYS[weekday]}")
     text = joined(words)
     if rule.freq is Freq.YEARLY and any(number for number, _ in rule.byday):
         text += " of the month" if rule.bymonth else " of the year"
@@ -71,13 +74,11 @@ def _month_days(rule: Rule, last: str = "and") -> str:
     values = [number for number in rule.bymonthday if number > 0]
     step = series(values)
     words = (
-        [f"every {numbered(step)} day from the {numbered(values[0])} through the {numbered(values[-1])}"]
-        if step
-        else []
+        [f"every {ordinal(step)} day from the {ordinal(values[0])} through the {ordinal(values[-1])}"] if step else []
     )
     if not step:
-        words += [f"the {numbered(number)}" for number in values]
-    words += [f"the {ordinal(number)} day" for number in sorted(rule.bymonthday, reverse=True) if number < 0]
+        words += [f"the {ordinal(number)}" for number in values]
+    words += [f"the {counted(number)} day" for number in sorted(rule.bymonthday, reverse=True) if number < 0]
     return joined(words, last)
 
 
@@ -139,7 +140,7 @@ def _fields(name: str, values: tuple[int, ...], preposition: str) -> str:
     if not values:
         return ""
     if step := series(values):
-        return f" {preposition} every {numbered(step)} {name} from {values[0]} through {values[-1]}"
+        return f" {preposition} every {ordinal(step)} {name} from {values[0]} through {values[-1]}"
     return f" {preposition} {name}{'s' if len(values) > 1 else ''} {listed(of_values(values))}"
 
 

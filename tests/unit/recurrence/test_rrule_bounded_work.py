@@ -1,5 +1,6 @@
 """No set, however hostile, makes a question expensive; and where the search jumps, it jumps to the right slot."""
 
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from random import Random
 
@@ -10,9 +11,11 @@ from tests.unit.recurrence.hostile_schedules import HOSTILE, TYPICAL
 from tests.unit.recurrence.local import next_local, previous_local
 
 from lodger.engine.recurrence.calendar import civil
+from lodger.engine.recurrence.calendar.zones import zone
 from lodger.engine.recurrence.rrule import parse
+from lodger.engine.recurrence.rrule.parser import Entry, RuleSet
 from lodger.engine.recurrence.rrule.parts import UNIT_S, Freq, Rule
-from lodger.engine.recurrence.rrule.sequence import RuleSequence
+from lodger.engine.recurrence.rrule.rule_set import SetSequence
 from lodger.engine.recurrence.rrule.year_masks import YearMasks
 from lodger.engine.recurrence.rule_errors import RuleInvalid
 from lodger.engine.recurrence.search import SearchedTo
@@ -67,6 +70,11 @@ def test_never_is_proved_in_words(text: str, reason: str | None) -> None:
     assert (never is None) if reason is None else (never is not None and reason in never)
 
 
+def sequence_of(rule: Rule, start: int) -> SetSequence:
+    """Return the members of a rule from its start on."""
+    return SetSequence(RuleSet(start=start, zone=zone("UTC"), rules=(Entry(rule, start),)))
+
+
 @given(st.integers(0, 2**32))
 def test_long_steps_meet_the_clock_where_walking_does(seed: int) -> None:
     """Steps of any length, co-prime to the day or not, against taking every one of them."""
@@ -88,7 +96,7 @@ def test_long_steps_meet_the_clock_where_walking_does(seed: int) -> None:
         byday=((0, dice.randint(0, 6)),) if dice.random() < 0.3 else (),
     )
     start = civil.local_at(2026, 1, 1) + dice.randrange(10**8)
-    sequence = RuleSequence(rule, start)
+    sequence = sequence_of(rule, start)
     masks, expected = YearMasks(rule.filled(start)), []
     steps = 6000
     origin, last = start // unit, 0
@@ -117,9 +125,7 @@ def test_long_steps_meet_the_clock_where_walking_does(seed: int) -> None:
         slot = previous_local(sequence, slot)
     assert back[::-1] == expected
     if expected:
-        counted = RuleSequence(
-            Rule(**{n: getattr(rule, n) for n in Rule.__slots__ if n != "count"}, count=len(expected)), start
-        )
+        counted = sequence_of(replace(rule, count=len(expected)), start)
         assert previous_local(counted, civil.MAX_LOCAL) == expected[-1]
         assert next_local(counted, expected[-1]) is None
         assert next_local(counted, expected[-1] - 1) == expected[-1]
