@@ -36,7 +36,7 @@ def wat(body: str, *, memory: str = _MEMORY, extra: str = "", locals_: str = "",
         if f"${name}" in _words(text + helpers):
             helpers += helper
     named = _words(text + helpers)
-    granted = "".join(_import(name) for name in SIGNATURES if f"${name}" in named)
+    granted = "".join(importing(SPACE, name, *SIGNATURES[name]) for name in SIGNATURES if f"${name}" in named)
     return f'(module {imports} {granted} {memory} {helpers} {extra} (func $start (export "_start") {locals_} {body}))'
 
 
@@ -45,12 +45,10 @@ def _words(text: str) -> set[str]:
     return {f"${name}" for name in _NAMED.findall(text)}
 
 
-def _import(name: str) -> str:
-    """Return the text that imports a WASI function."""
-    parameters, results = ("".join(f" {_TYPES[letter]}" for letter in types) for types in SIGNATURES[name])
-    given = f"(param{parameters})" if parameters else ""
-    answered = f"(result{results})" if results else ""
-    return f'(import "{SPACE}" "{name}" (func ${name} {given} {answered}))'
+def importing(space: str, name: str, parameters: str, results: str) -> str:
+    """Return the text that imports a function; each character of a signature stands for a type: i for i32, I for i64."""
+    given, answered = ("".join(f" {_TYPES[letter]}" for letter in types) for types in (parameters, results))
+    return f'(import "{space}" "{name}" (func ${name} (param{given}) (result{answered})))'
 
 
 @lru_cache(maxsize=1024)

@@ -9,12 +9,11 @@ from functools import lru_cache
 from pathlib import Path
 
 from lodger.engine.core.settings import load
-from lodger.escape.modules import assemble, compile_module, write_cached
+from lodger.escape.modules import assemble, compile_module, importing, write_cached
 from lodger.sandbox.runtimes.js import artefact
 from lodger.sandbox.runtimes.js.guest import _EXPORTS, TABLE
 from lodger.sandbox.runtimes.js.machine import _IMPORTS
 
-_TYPES = {"i": "i32", "I": "i64"}
 #: Number of parameters of the engine's exports; 0 for others.
 _PARAMETERS = {
     "qjs_alloc": 1,
@@ -46,11 +45,7 @@ def guest(attack: str, *, answers: dict[str, str] | None = None, extra: str = ""
         extra: further items of the module.
     """
     given = {**_PLAIN, **(answers or {})}
-    imports = "".join(
-        f'(import "{space}" "{name}" (func ${name} (param{"".join(" " + _TYPES[letter] for letter in parameters)})'
-        f" (result{''.join(' ' + _TYPES[letter] for letter in results)})))"
-        for space, name, parameters, results in _IMPORTS
-    )
+    imports = "".join(importing(*each) for each in _IMPORTS)
     exports = "".join(
         _export(name, given.get(name, "(i32.const 0)"))
         for name in (*_EXPORTS, "new_undefined")

@@ -64,7 +64,6 @@ def _status(place: Path) -> dict[str, str]:
     # A container's or a unit's own filters come before the two of a worker.
     filters = str(int(rows["Seccomp_filters"]) - int(ours["Seccomp_filters"])) if "Seccomp_filters" in rows else ""
     capabilities = {int(rows[name], 16) for name in ("CapInh", "CapPrm", "CapEff", "CapBnd", "CapAmb")}
-    caught = int(rows["SigCgt"], 16) | int(rows["SigIgn"], 16)
     return {
         "seccomp": {"0": "off", "1": "strict", "2": "filter"}[rows["Seccomp"]],
         "filters": filters,
@@ -76,7 +75,6 @@ def _status(place: Path) -> dict[str, str]:
         "threads": rows["Threads"],
         "traced": "no" if rows["TracerPid"] == "0" else "yes",
         "pids": "its own numbers" if len(rows["NSpid"].split()) > 1 else "the host's numbers",
-        "kill": "not caught" if not caught & 1 << (signal.SIGKILL - 1) else "caught",
         "terminated": "not ignored" if not int(rows["SigIgn"], 16) & 1 << (signal.SIGTERM - 1) else "ignored",
     }
 
@@ -92,7 +90,6 @@ def _limits(place: Path) -> dict[str, str]:
         "Max msgqueue size": "message queues",
         "Max data size": "data",
         "Max cpu time": "cpu seconds",
-        "Max stack size": "stack",
     }
     facts = {}
     for row in (place / "limits").read_text().splitlines()[1:]:
@@ -115,7 +112,6 @@ def _files(place: Path) -> dict[str, str]:
     targets = [str(path.readlink()) for path in (place / "fd").iterdir()]
     return {
         "descriptors": "one socket" if len(targets) == 1 and targets[0].startswith("socket:") else f"{len(targets)}",
-        "environment": "empty" if not (place / "environ").read_bytes() else "not empty",
         "arguments": "no secret" if b"canary" not in (place / "cmdline").read_bytes() else "a secret",
         "working folder": str((place / "cwd").readlink()),
     }
@@ -147,6 +143,4 @@ def _elsewhere(place: Path) -> dict[str, str]:
     facts["network devices"] = "none" if not devices else f"{len(devices)}"
     routes = (place / "net" / "route").read_text().splitlines()[1:]
     facts["routes"] = "none" if not routes else f"{len(routes)}"
-    session = (place / "stat").read_text().rpartition(")")[2].split()[3]
-    facts["session"] = "its own" if session != str(os.getsid(0)) else "the engine's"
     return facts

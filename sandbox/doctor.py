@@ -4,8 +4,10 @@ import errno
 import os
 import subprocess
 import sys
+import tomllib
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
+from importlib.resources import files
 from pathlib import Path
 from typing import Any, Literal
 
@@ -46,8 +48,8 @@ class Wall:
 
     name: str
     holds_off: str
-    remedy: str
     probe: Callable[[], str]
+    remedy: str = "nothing to do: every Linux kernel has it"
 
 
 def _always() -> str:
@@ -94,67 +96,17 @@ def _mount_namespace() -> str:
     return "" if "mount" in _entered_namespaces() else "needs a mount namespace"
 
 
-_EVERYWHERE = "nothing to do: every Linux kernel has it"
-
-WALLS: tuple[Wall, ...] = (
-    Wall("no_new_privs", "gaining privileges through set-uid programs", _EVERYWHERE, _always),
-    Wall(
-        "seccomp",
-        "making any system call except the few that its engine needs",
-        "use a kernel with CONFIG_SECCOMP_FILTER (4.14 or newer) on x86_64 or aarch64",
-        _seccomp,
-    ),
-    Wall(
-        "rlimits",
-        "exceeding the limits of memory, address space, files, processes and core dumps",
-        _EVERYWHERE,
-        _always,
-    ),
-    Wall(
-        "cpu_timer",
-        "using CPU time beyond the limit, even if the parent is slow",
-        "use a kernel with CONFIG_POSIX_TIMERS",
-        _always,
-    ),
-    Wall(
-        "landlock",
-        "opening any path or TCP connection",
-        "use Linux 5.13 or newer with landlock in lsm=… on the kernel's command line",
-        _landlock,
-    ),
-    Wall(
-        "namespaces",
-        "seeing other processes, the network, mounts, shared memory",
-        "allow user namespaces (sysctl user.max_user_namespaces above 0, kernel.apparmor_restrict_unprivileged_userns=0), or run as root",
-        _namespaces,
-    ),
-    Wall(
-        "root",
-        "opening any file: the root directory is empty and read-only",
-        "enable the mount namespace: see namespaces",
-        _mount_namespace,
-    ),
-    Wall(
-        "uid",
-        "accessing files of the engine's user, sending signals to other workers",
-        "run the engine as root: each worker then gets a uid of its own",
-        _uid,
-    ),
-    Wall("undumpable", "reading a worker's memory from a process of the same user", _EVERYWHERE, _always),
-    Wall("death_signal", "outliving the zygote", _EVERYWHERE, _always),
-    Wall(
-        "oom",
-        "making the kernel kill the engine instead of a worker when memory runs out",
-        "mount /proc writable",
-        _always,
-    ),
-    Wall(
-        "cgroup",
-        "exceeding the node's memory for all workers, with page tables and sockets, or its number of processes",
-        "let the engine create groups of cgroup v2 with the controllers memory and pids: set Delegate=yes and DelegateSubgroup=engine in"
-        " its systemd unit, or set LODGER_CGROUP to a writable group without processes of its own",
-        cgroup.missing,
-    ),
+_PROBES = {
+    "seccomp": _seccomp,
+    "landlock": _landlock,
+    "namespaces": _namespaces,
+    "root": _mount_namespace,
+    "uid": _uid,
+    "cgroup": cgroup.missing,
+}
+WALLS = tuple(
+    Wall(name, probe=_PROBES.get(name, _always), **texts)
+    for name, texts in tomllib.loads((files("lodger.sandbox") / "walls.toml").read_text("utf-8")).items()
 )
 
 #: Walls that profile ``untrusted`` always requires.

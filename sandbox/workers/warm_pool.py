@@ -274,18 +274,18 @@ class WarmPool:
             self._refill()
             return
         _drop(worker)
-        self.failures += 1
-        self._last_message = _last_words(message) or "the worker ended without a message while warming up"
+        self._refill_later(_last_words(message) or "the worker ended without a message while warming up")
         if self.failures >= _MAX_FAILURES:
             self._fail_waiting(ZygoteFailed("no_worker", "workers end while warming up", why=self._last_message))
-        back_off = _BACK_OFF_S[min(self.failures, len(_BACK_OFF_S) - 1)]
-        asyncio.get_running_loop().call_later(back_off, self._refill)
 
     def _on_refused(self) -> None:
-        """Fork again after a pause: the kernel could not create a process."""
-        # The kernel had no process, memory or descriptor for another worker; running ones will release some.
+        """Fork again after a pause: the kernel could not create a process; running ones will release memory and descriptors."""
+        self._refill_later("the kernel cannot create another process")
+
+    def _refill_later(self, why: str) -> None:
+        """Fork again after a failure, the later the more there were in a row."""
         self.failures += 1
-        self._last_message = "the kernel cannot create another process"
+        self._last_message = why
         back_off = _BACK_OFF_S[min(self.failures, len(_BACK_OFF_S) - 1)]
         asyncio.get_running_loop().call_later(back_off, self._refill)
 
