@@ -21,6 +21,7 @@ FRESH_S = 2.0
 #: By tenant and script: which attempts are recorded; id and live version of the running shadow.
 _Known = tuple[dict[tuple[str, str], str], dict[tuple[str, str], tuple[str, int]]]
 _USUAL: _Known = {}, {}
+_UNKNOWN: _Known = {}, {}
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,52 +56,42 @@ class KeptRecords:
     def __init__(self, read: Callable[[Callable[[Connection], Any]], Awaitable[Any]], clock: Clock) -> None:
         self._read = read
         self._clock = clock
-        #: By tenant: when it was read, seconds; None as knowledge: the ledger could not be read.
-        self._known: dict[str, tuple[float, _Known | None]] = {}
-        #: When no script of any tenant was found to be recorded in another way, seconds: mostly none is.
-        self._usual_s = -FRESH_S
+        #: By tenant, or None for all tenants: when it was read, seconds, and the knowledge.
+        self._known: dict[str | None, tuple[float, _Known]] = {}
         self._wanted: set[str] = set()
         self._lock = asyncio.Lock()
 
     async def recording(self, claim: Claim) -> Recording | None:
         """Return a recording of a claim's attempt; None if none is kept."""
-        while not self._is_fresh(claim.tenant_id):
+        while (known := self._find(claim.tenant_id)) is None:
             self._wanted.add(claim.tenant_id)
             async with self._lock:  # attempts that begin meanwhile are read for together
                 if claim.tenant_id in self._wanted:
                     await self._look()
-        known = self._known.get(claim.tenant_id, (0.0, _USUAL))[1]
         script = claim.tenant_id, claim.script_name
-        kept, shadow = ("none", None) if known is None else (known[0].get(script, "failed"), known[1].get(script))
-        if kept == "none":
+        kept, shadow = known[0].get(script, "failed"), known[1].get(script)
+        if kept == "none" or known is _UNKNOWN:
             return None
         # Of each step the first attempt is compared: a run counts once.
         if shadow is not None and shadow[1] == claim.script_version and claim.tries == 1:
             return Recording(always=True, shadow=shadow[0])
         return Recording(always=kept == "all")
 
-    def _is_fresh(self, tenant_id: str) -> bool:
-        """Whether the choices of a tenant were read less than FRESH_S ago."""
-        read_s = max(self._usual_s, self._known.get(tenant_id, (-FRESH_S,))[0])
-        return self._clock.elapsed_s() - read_s < FRESH_S
+    def _find(self, tenant_id: str) -> _Known | None:
+        """Return the choices of a tenant that were read less than FRESH_S ago; None if they must be read."""
+        fresh_s = self._clock.elapsed_s() - FRESH_S
+        found = (self._known[key] for key in (None, tenant_id) if key in self._known)
+        return next((known for read_s, known in found if read_s > fresh_s), None)
 
     async def _look(self) -> None:
-        """Read what the wanted tenants let be recorded. If the ledger does not answer, known choices stay, and of other tenants
-        nothing is recorded."""
+        """Read what the wanted tenants let be recorded; nothing is recorded while the ledger does not answer."""
         tenants, self._wanted = sorted(self._wanted), set()
-        usual = None if self._usual_s == -FRESH_S else _USUAL
-        before = {each: self._known.get(each, (0.0, usual))[1] for each in tenants}
-        self._known = {each: known for each, known in self._known.items() if self._is_fresh(each)}
+        found = _UNKNOWN
         with suppress(Unavailable):
             found = await self._read(partial(_load, tenant_ids=tenants))
-            if found is _USUAL:
-                self._usual_s = self._clock.elapsed_s()
-                self._known = {}
-                return
-            self._usual_s = -FRESH_S
-            before = dict.fromkeys(tenants, found)
         now_s = self._clock.elapsed_s()
-        self._known |= {each: (now_s, known) for each, known in before.items()}
+        self._known = {key: each for key, each in self._known.items() if each[0] > now_s - FRESH_S}
+        self._known |= dict.fromkeys([None] if found is _USUAL else tenants, (now_s, found))
 
 
 def _load(connection: Connection, tenant_ids: Collection[str]) -> _Known:
