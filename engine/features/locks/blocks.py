@@ -71,7 +71,11 @@ class Block:
 
     def __enter__(self) -> Lock | None:
         self._holder = holder_name(self._holder)
-        return self._begin(self._take(), lambda lock: lock)
+        taken = self._take()
+        if asyncio.iscoroutine(taken):
+            taken.close()
+            raise TypeError("a lock of an asynchronous engine or client is held by async with")
+        return self._begin(taken, lambda lock: lock)
 
     def __exit__(self, *_error: object) -> None:
         if self._renewing is not None:

@@ -1,8 +1,7 @@
 """The verbs on named locks, and ``engine.lock``, which holds one during a block."""
 
-from contextlib import AbstractAsyncContextManager, AbstractContextManager
 from datetime import datetime, timedelta
-from typing import Any, Generic, overload
+from typing import Generic
 
 from lodger.engine.core.access import names
 from lodger.engine.core.access.roles import Role
@@ -10,7 +9,7 @@ from lodger.engine.core.clock import to_us
 from lodger.engine.core.errors import InputError
 from lodger.engine.features.locks.blocks import MAX_US, Block, lease_us
 from lodger.engine.service.nouns.base import Noun, aware
-from lodger.engine.service.operations.declaration import Async, M, Sync, operation
+from lodger.engine.service.operations.declaration import M, operation
 from lodger.engine.store.platform import locks
 from lodger.engine.store.platform.locks import Lock
 
@@ -62,24 +61,6 @@ class LockNouns(Generic[M]):
 
     locks: Locks[M]
 
-    @overload
-    def lock(
-        self: "LockNouns[Sync]",
-        name: str,
-        lease: float | str | timedelta = "1m",
-        *,
-        slot: datetime | None = None,
-        holder: str | None = None,
-    ) -> AbstractContextManager[Lock | None]: ...
-    @overload
-    def lock(
-        self: "LockNouns[Async]",
-        name: str,
-        lease: float | str | timedelta = "1m",
-        *,
-        slot: datetime | None = None,
-        holder: str | None = None,
-    ) -> AbstractAsyncContextManager[Lock | None]: ...
     def lock(
         self,
         name: str,
@@ -87,7 +68,7 @@ class LockNouns(Generic[M]):
         *,
         slot: datetime | None = None,
         holder: str | None = None,
-    ) -> Any:
+    ) -> Block:
         """Hold a named lock during a block, renewing its lease: ``with engine.lock("rebuild") as held: if held: …``.
 
         The value is None if another process or thread holds the lock; arguments as for ``locks.take``. With asyncio:

@@ -111,6 +111,8 @@ def test_a_block_renews_it_while_it_lasts(bench: Bench) -> None:
 
 async def test_a_block_of_the_asynchronous_engine(bench: Bench) -> None:
     engine = AsyncEngine(bench.engine)
+    with pytest.raises(TypeError, match="async with"), engine.lock("work"):
+        pass
     async with engine.lock("work", "1m") as held:
         assert held is not None
         async with engine.lock("work", holder="another") as theirs:
