@@ -6,27 +6,13 @@ from typing import Annotated
 import typer
 
 from lodger.engine.core.errors import Usage
-from lodger.engine.output import groups, inputs
+from lodger.engine.output import groups, inputs, views
 from lodger.engine.output.progress import bar, to_stderr
-from lodger.engine.output.result_output import ActionId, Database, TenantId, write_json, write_result
+from lodger.engine.output.result_output import Database, TenantId, write_json, write_result
 
 
 def _add_replays(app: typer.Typer, opened: groups.Opened) -> None:
-    """Add the commands to the group of actions."""
-
-    @app.command()
-    def record(
-        tenant: TenantId,
-        action: ActionId,
-        attempt: Annotated[
-            int | None, typer.Option(help="Number of the attempt. Default: the last recorded one.")
-        ] = None,
-        db: Database = None,
-    ) -> None:
-        """Write what an attempt was told, as JSON for replay-locally on another machine. Secrets are left out."""
-        with opened(db) as engine:
-            found = engine.actions.record(tenant, action, attempt)
-        write_json(found)
+    """Add the command ``replay-locally`` to the group of actions."""
 
     @app.command("replay-locally")
     def replay_locally(
@@ -107,3 +93,4 @@ def _add_rehearsals(app: typer.Typer, opened: groups.Opened) -> None:
 
 groups.COMMANDS["action"].append(_add_replays)
 groups.COMMANDS["script"].append(_add_rehearsals)
+views.VIEWS["actions.record"] = write_json
