@@ -54,7 +54,7 @@ class RecordedHost:
     def __init__(self, record: AttemptRecord) -> None:
         self._record = record
         self._answers = 0
-        self._turns: dict[int, asyncio.Future[None]] = {}
+        self._turn = asyncio.Condition()
         self._unused: dict[MadeCall, deque[RecordedCall]] = defaultdict(deque)
         for each in record.calls:
             if each.order is not None:
@@ -79,7 +79,9 @@ class RecordedHost:
             expected = None if recorded is None else MadeCall(recorded.name, recorded.arguments)
             if recorded is not None and expected == now:
                 return await self._in_order(recorded)
-            self._depart(Departure(number, expected, now))
+            self.departure = Departure(number, expected, now)
+            async with self._turn:  # from now on answers have no order
+                self._turn.notify_all()
         same = self._unused.get(now)
         if same:
             return self._answer(same.popleft())
@@ -92,27 +94,18 @@ class RecordedHost:
         """Whether the record ends before the attempt did."""
         return not self._record.complete or self._record.ended.outcome in STOPPED
 
-    def _depart(self, departure: Departure) -> None:
-        """Store the first call that differs from the record; from then on answers have no order."""
-        self.departure = departure
-        for turn in self._turns.values():
-            if not turn.done():
-                turn.set_result(None)
-
     async def _in_order(self, recorded: RecordedCall) -> Reply:
         """Answer a recorded call at its place among the answers."""
         if recorded.order is None:  # the attempt ended before the answer
             self.unanswered = True
             await asyncio.get_running_loop().create_future()
             raise AssertionError
+        order = recorded.order
         self._unused[MadeCall(recorded.name, recorded.arguments)].popleft()
-        if recorded.order > self._answers and self.departure is None:
-            turn = self._turns[recorded.order] = asyncio.get_running_loop().create_future()
-            await turn
-        self._answers += 1
-        following = self._turns.get(self._answers)
-        if following is not None and not following.done():
-            following.set_result(None)
+        async with self._turn:
+            await self._turn.wait_for(lambda: order <= self._answers or self.departure is not None)
+            self._answers += 1
+            self._turn.notify_all()
         return self._answer(recorded)
 
     def _answer(self, recorded: RecordedCall) -> Reply:

@@ -60,7 +60,6 @@ class ShadowRuns(Service):
         self._attempts = attempts
         self._pool = pool
         self._waiting: list[_Waiting] = []
-        self._served = ""
         #: By tenant and shadow.
         self._missed: Counter[tuple[str, str]] = Counter()
         self._idle = asyncio.Event()
@@ -72,11 +71,6 @@ class ShadowRuns(Service):
         if self._task is not None:
             await either(self._idle.wait(), self.clock.sleep(DRAIN_S))
         await super().stop()
-
-    @property
-    def waiting(self) -> int:
-        """Number of runs that wait for their comparison."""
-        return len(self._waiting)
 
     def _committed(self, event: BatchCommitted) -> None:
         """Queue committed attempts of scripts with a shadow."""
@@ -99,7 +93,7 @@ class ShadowRuns(Service):
     async def round(self) -> float:
         """Compare waiting runs while slots are free."""
         while self._waiting and len(self._attempts.running) < self.context.settings.slots:
-            await self._compare(self._next())
+            await self._compare(self._waiting.pop(0))
         late_s = self.clock.elapsed_s() - PATIENCE_S
         while self._waiting and self._waiting[0].since_s < late_s:
             self._miss(self._waiting.pop(0))
@@ -111,13 +105,6 @@ class ShadowRuns(Service):
             return LOOK_S
         self._idle.set()
         return 3600.0
-
-    def _next(self) -> _Waiting:
-        """Take the oldest run of another tenant than the last one, if there is any."""
-        others = (at for at, each in enumerate(self._waiting) if each.claim.tenant_id != self._served)
-        found = self._waiting.pop(next(others, 0))
-        self._served = found.claim.tenant_id
-        return found
 
     def _miss(self, one: _Waiting) -> None:
         """Count a run that is not compared."""
