@@ -4,6 +4,7 @@ A request without a valid token or session is refused before its route is looked
 """
 
 import asyncio
+import hashlib
 import hmac
 import ipaddress
 import logging
@@ -296,6 +297,11 @@ def network(host: str) -> str:
         mapped = address.ipv4_mapped
         return str(mapped) if mapped else str(ipaddress.ip_network((address, 64), strict=False))
     return host
+
+
+def made_from(secret: str, *uses: str) -> list[str]:
+    """Return a value for each use, made from the secret in a browser's cookie: who knows one value knows no other, nor the secret."""
+    return [hashlib.sha256(f"{use}:{secret}".encode()).hexdigest() for use in uses]
 
 
 def cookie_name(secure: bool) -> str:

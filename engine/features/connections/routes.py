@@ -1,7 +1,6 @@
 """The pages of a consent: the link leads the browser to the provider, and the provider back here."""
 
 import asyncio
-import hashlib
 import hmac
 import secrets
 from typing import Annotated
@@ -18,7 +17,7 @@ from lodger.engine.features.connections.connections import CONSENT_US, Opened
 from lodger.engine.features.connections.tokens import NoTokens, challenge
 from lodger.engine.server import app, auth
 from lodger.engine.server.app import Api
-from lodger.engine.server.auth import client
+from lodger.engine.server.auth import client, made_from
 from lodger.engine.service.engine import Engine
 
 #: Of all pages: nothing of an address, which holds a link or a code, is told to others or kept.
@@ -36,12 +35,6 @@ def _page(text: str, status: int = 200) -> Response:
 def _expired() -> Response:
     """Return the page for a link that is not valid, or no longer."""
     return _page("This link is not valid, or no longer: ask for a new one.", 404)
-
-
-def _derived(browser: str) -> tuple[str, str]:
-    """Return state and code verifier of a consent, made from the secret in the cookie of its browser, which only that browser has."""
-    state, verifier = (hashlib.sha256(f"{use}:{browser}".encode()).hexdigest() for use in ("state", "verifier"))
-    return state, verifier
 
 
 def _add(api: Api) -> None:
@@ -63,7 +56,7 @@ def _add(api: Api) -> None:
     async def start(request: Request, link: Annotated[str, Path(max_length=100)]) -> Response:
         """Send a person's browser to the provider, where they consent."""
         address, browser = client(request), secrets.token_urlsafe(32)
-        state, verifier = _derived(browser)
+        state, verifier = made_from(browser, "state", "verifier")
         found = await api.lookups.run(address, lambda: find_consent(link, state))
         if found is None:
             api.limits.failure(address)
@@ -84,7 +77,7 @@ def _add(api: Api) -> None:
     async def callback(request: Request) -> Response:
         """Take the provider's answer to a consent, and store the tokens."""
         given, address = request.query_params, client(request)
-        state, verifier = _derived(request.cookies.get(_COOKIE, "")[:200])
+        state, verifier = made_from(request.cookies.get(_COOKIE, "")[:200], "state", "verifier")
         mine = hmac.compare_digest(given.get("state", "").encode(), state.encode())
         found = await api.lookups.run(address, lambda: find_consent(state)) if mine else None
         if found is None:

@@ -3,10 +3,9 @@
 import hmac
 import logging
 import secrets
-from typing import TYPE_CHECKING, Any
-from urllib.parse import quote
+from typing import TYPE_CHECKING
+from urllib.parse import quote, unquote
 
-from itsdangerous import BadData, URLSafeTimedSerializer
 from sqlalchemy import Connection
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
@@ -14,13 +13,12 @@ from starlette.responses import RedirectResponse, Response
 from lodger.engine.core.access.roles import Caller
 from lodger.engine.core.errors import Explained, InputError, NotFound, Unavailable
 from lodger.engine.features.openid.configuration import NAME, SignIn
-from lodger.engine.server.auth import client, cookie_name
+from lodger.engine.server.auth import client, cookie_name, made_from
 from lodger.engine.server.problems import Refused
-from lodger.engine.store import signing_keys
 from lodger.engine.store.tenants import sign_in_codes, tenants
 from lodger.engine.web import dashboard
 from lodger.engine.web.dashboard import Dashboard
-from lodger.engine.web.page import page_after
+from lodger.engine.web.page import own_path, page_after
 
 if TYPE_CHECKING:
     from lodger.engine.features.openid.provider import Provider
@@ -30,12 +28,13 @@ START, CALLBACK = "/sign-in/openid", "/sign-in/callback"
 #: Seconds from the start of a sign-in to its end.
 LIFE_S = 600
 MAX_PARAMETER = 4096
+_USES = ("state", "nonce", "verifier")
 
 
 class OpenIdPages:
     """Signs browsers in at the provider of the engine's file.
 
-    A cookie binds a sign-in to the browser in which it began: state, nonce and code verifier are made from it and this ledger's key.
+    A cookie binds a sign-in to the browser in which it began: state, nonce and code verifier are made from it.
     """
 
     def __init__(self, pages: Dashboard) -> None:
@@ -75,15 +74,14 @@ class OpenIdPages:
     async def _start(self, request: Request) -> Response:
         """Send a browser to the provider, with a cookie that binds the sign-in to it."""
         provider = self._configured()
-        secret, kept = secrets.token_urlsafe(32), page_after(request)
-        state, nonce, verifier = await self._api.calls.run("sign-in", lambda: self._derived(secret))
+        kept = f"{secrets.token_urlsafe(32)}.{self._now_s()}.{quote(page_after(request), safe='')}"
+        state, nonce, verifier = made_from(kept, *_USES)
         url = await provider.authorization_url(self._callback(request), state, nonce, verifier)
         answer = RedirectResponse(url, 303)
-        signed = await self._api.calls.run("sign-in", lambda: self._serializer().dumps([secret, kept]))
         secure = request.url.scheme == "https"
         # Lax: the provider's page leads back here, and the cookie has to come with it.
         answer.set_cookie(
-            _cookie(request), signed, max_age=LIFE_S, path="/", secure=secure, httponly=True, samesite="lax"
+            _cookie(request), kept, max_age=LIFE_S, path="/", secure=secure, httponly=True, samesite="lax"
         )
         return answer
 
@@ -113,12 +111,11 @@ class OpenIdPages:
         if any(len(values) > 1 or len("".join(values)) > MAX_PARAMETER for values in given.values()):
             raise failed("a parameter is repeated or too long")
         sent = {name: values[0] for name, values in given.items() if values}
-        try:
-            serializer = await self._api.calls.run("sign-in", self._serializer)
-            secret, next_page = serializer.loads(request.cookies.get(_cookie(request), ""), max_age=LIFE_S)
-        except (BadData, ValueError):
-            raise failed("it did not begin in this browser, or too long ago") from None
-        state, nonce, verifier = await self._api.calls.run("sign-in", lambda: self._derived(secret))
+        kept = request.cookies.get(_cookie(request), "")
+        state, nonce, verifier = made_from(kept, *_USES)
+        begun_s, _dot, next_page = kept.partition(".")[2].partition(".")
+        if not begun_s.isdecimal() or not 0 <= self._now_s() - int(begun_s) <= LIFE_S:
+            raise failed("it did not begin in this browser, or too long ago")
         if not hmac.compare_digest(sent.get("state", "").encode(), state.encode()):
             raise failed("the answer belongs to another sign-in")
         if sent.get("iss", provider.configured.issuer) != provider.configured.issuer:
@@ -127,7 +124,7 @@ class OpenIdPages:
             raise failed("the provider has refused it", sent.get("error", "no code"))
         claims, id_token = await provider.claims(self._callback(request), sent["code"], nonce, verifier)
         caller = provider.configured.caller(claims)
-        return await self._begun(request, caller, state, id_token, str(next_page))
+        return await self._begun(request, caller, state, id_token, own_path(request, unquote(next_page)))
 
     async def _begun(self, request: Request, caller: Caller, state: str, id_token: str, next_page: str) -> Response:
         """Begin the session of a caller and lead the browser to ``next_page``; each ``state`` is valid once."""
@@ -166,23 +163,9 @@ class OpenIdPages:
         """Return the absolute URL of a path of this server, as the request reached it."""
         return str(request.base_url).rstrip("/") + path
 
-    def _key(self) -> bytes:
-        """Return the signing key of this ledger."""
-        with self._api.engine.context.database.read() as connection:
-            return signing_keys.signing_key(connection)
-
-    def _serializer(self) -> URLSafeTimedSerializer:
-        """Return the serializer that signs the content of the cookie."""
-        return URLSafeTimedSerializer(self._key(), salt="lodger.openid")
-
-    def _derived(self, secret: Any) -> tuple[str, str, str]:
-        """Return state, nonce and code verifier of a sign-in."""
-        key = self._key()
-        state, nonce, verifier = (
-            hmac.new(key, f"lodger.openid.{use}:{secret}".encode(), "sha256").hexdigest()
-            for use in ("state", "nonce", "verifier")
-        )
-        return state, nonce, verifier
+    def _now_s(self) -> int:
+        """Seconds since 1970 by the engine's clock."""
+        return self._api.engine.context.clock.now_us() // 1_000_000
 
 
 def _cookie(request: Request) -> str:
