@@ -43,34 +43,10 @@ class ShadowRun:
     shadow_cpu_ms: float = 0.0
 
 
-@dataclass(frozen=True, slots=True)
-class Agreement:
-    """The comparison of a recorded attempt with a run of another version on the same input and answers.
-
-    Attributes:
-        verdict: agrees, differs, or undecided if the record does not tell.
-        difference: the first difference, or why it is undecided; "" if they agree.
-        before, now: both ends.
-        cpu_ms: CPU time of all that was run for it.
-    """
-
-    verdict: str
-    difference: str
-    before: Ended
-    now: Ended
-    cpu_ms: float
-
-    def of_run(self, action_id: str, step: int, slot: datetime | None) -> ShadowRun:
-        """Return this comparison as a ShadowRun: with the run's action, step and slot."""
-        before, now = self.before, self.now
-        return ShadowRun(
-            action_id, step, slot, self.verdict, self.difference, before.outcome.value, now.outcome.value,
-            round(before.usage.cpu_ms, 3), round(now.usage.cpu_ms, 3),
-        )  # fmt: skip
-
-
-async def agreement(pool: Runs, record: AttemptRecord, live: Source, new: Source, tenant: str = "replay") -> Agreement:
-    """Run a version on the input and answers of a recorded attempt, and compare.
+async def agreement(
+    pool: Runs, record: AttemptRecord, live: Source, new: Source, slot: datetime | None, tenant: str = "replay"
+) -> tuple[ShadowRun, float]:
+    """Run a version on the input and answers of a recorded attempt; return the comparison, and the CPU time of all that was run for it.
 
     A difference counts only if the recorded version itself, run again in the same way, ends as recorded. Otherwise the
     record lacks something that it depended on, such as the value of a secret.
@@ -82,7 +58,7 @@ async def agreement(pool: Runs, record: AttemptRecord, live: Source, new: Source
     """
     host, now = await run_again(pool, record, new, edited=True, tenant=tenant)
     verdict, difference = compare(record, host, now)
-    cpu_ms = now.usage.cpu_ms
+    before, cpu_ms = record.ended, now.usage.cpu_ms
     if verdict == DIFFERS:
         same_host, same = await run_again(pool, record, live, edited=True, tenant=tenant)
         cpu_ms += same.usage.cpu_ms
@@ -90,7 +66,10 @@ async def agreement(pool: Runs, record: AttemptRecord, live: Source, new: Source
         if control != AGREES:
             secrets = f"; it read secrets ({', '.join(record.secrets)})" if record.secrets else ""
             verdict, difference = UNDECIDED, f"the recorded version itself does not end as recorded: {why}{secrets}"
-    return Agreement(verdict, difference, record.ended, now, cpu_ms)
+    return ShadowRun(
+        record.action, record.step, slot, verdict, difference, before.outcome.value, now.outcome.value,
+        round(before.usage.cpu_ms, 3), round(now.usage.cpu_ms, 3),
+    ), cpu_ms  # fmt: skip
 
 
 def compare(record: AttemptRecord, host: RecordedHost, now: Ended) -> tuple[str, str]:

@@ -178,7 +178,7 @@ def rehearse(
         key = runtime, isinstance(then, bytes)
         if key not in pools:
             pools[key] = await stack.enter_async_context(workers(settings, runtime, wasm=key[1], progress=progress))
-        return (await agreement(pools[key], record, then, source)).of_run(action.id, record.step, slot)
+        return (await agreement(pools[key], record, then, source, slot))[0]
 
     return asyncio.run(rehearse_in_walls())
 

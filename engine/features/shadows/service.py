@@ -122,13 +122,13 @@ class ShadowRuns(Service):
                 return
             record = await asyncio.to_thread(one.recording.record)
             live = claim.modules if claim.wasm is None else claim.wasm
-            made = await agreement(self._pool, record, live, found, claim.tenant_id)
+            slot = from_us_or_none(claim.slot_us)
+            run, cpu_ms = await agreement(self._pool, record, live, found, slot, claim.tenant_id)
         except Exception:
             self._miss(one)
             raise
-        run = made.of_run(claim.action_id, claim.step, from_us_or_none(claim.slot_us))
         after = await context.db.write(
-            lambda connection: shadows.add(context.store, connection, claim.tenant_id, one.shadow, run, made.cpu_ms)
+            lambda connection: shadows.add(context.store, connection, claim.tenant_id, one.shadow, run, cpu_ms)
         )
         if after is not None and after.state != shadows.RUNNING:
             details = after.summary()
