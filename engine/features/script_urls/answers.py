@@ -6,7 +6,7 @@ import re
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
-from starlette.responses import JSONResponse, Response
+from starlette.responses import Response
 
 from lodger.engine.core.errors import NotFound
 from lodger.engine.core.events import Event
@@ -118,8 +118,3 @@ def response(result: Any) -> Response:
         given.setdefault("content-type", "application/json")
         content = json.dumps(body).encode()
     return Response(b"" if status in (204, 205, 304) else content, status, given | SANDBOX)
-
-
-def accepted(action_id: str) -> Response:
-    """Return the answer to a sender that does not wait."""
-    return JSONResponse({"action_id": action_id}, 202)

@@ -4,7 +4,7 @@ from typing import Annotated
 
 from fastapi import Path
 from starlette.requests import Request
-from starlette.responses import Response
+from starlette.responses import JSONResponse, Response
 
 from lodger.engine.features.script_urls import answers
 from lodger.engine.features.script_urls.script_urls import PATH, ScriptUrl
@@ -67,7 +67,7 @@ def _add(api: Api) -> None:
             if url.answers:
                 answer = await answers.wait(requests.engine, api.calls, url.tenant_id, action_id)
             else:
-                answer = answers.accepted(action_id)
+                answer = JSONResponse({"action_id": action_id}, 202)
         except Refused as refused:
             if refused.status == 404:
                 api.limits.failure(address)

@@ -119,12 +119,10 @@ class UrlRequests:
         if url.signature is None or url.secret is None:
             return None
         found = secrets.open_secrets(self.engine.vault, connection, url.tenant_id, [url.secret]).get(url.secret)
-        if found is None:  # deleted since
-            raise _not_verified()
-        try:
-            return verify_request(url.signature, found.value, request.headers, request.body, now_us / 1_000_000)
-        except NotVerified:
-            raise _not_verified() from None
+        with suppress(NotVerified):
+            if found is not None:
+                return verify_request(url.signature, found.value, request.headers, request.body, now_us / 1_000_000)
+        raise Refused(401, "signature_invalid")  # also if the secret was deleted since
 
     def _params(self, connection: Connection, url: ScriptUrl, request: UrlRequest, body: dict[str, Any]) -> str:
         """Return the input of the run that a request starts."""
@@ -147,11 +145,6 @@ class UrlRequests:
         if storage_usage.excess(context, connection, tenant_id).total:
             raise _full(3600)
         return usage.charge(context, connection, {(tenant_id, day): Counter({BUDGET: 1})})
-
-
-def _not_verified() -> Refused:
-    """Return the refusal of a request with a wrong signature."""
-    return Refused(401, "signature_invalid")
 
 
 def _full(retry_s: int) -> Refused:
