@@ -107,17 +107,14 @@ def new_rows(
     return values, {"tenant_id": tenant_id, "bound": bound, "served_us": 0, "startable_at": None, "cap": cap}
 
 
-def plan_limits(connection: Connection, name: str, *, lock: bool = True) -> tuple[str, str]:
+def plan_limits(connection: Connection, name: str) -> tuple[str, str]:
     """Return the name and the limits (JSON text) of a plan, which do not change until the transaction ends.
-
-    Args:
-        lock: False in a transaction that only reads.
 
     Raises:
         NotFound: plan_unknown.
     """
     wanted = select(plans.c.limits).where(plans.c.name == name)
-    found = connection.scalar(wanted.with_for_update(read=True) if lock else wanted)
+    found = connection.scalar(wanted.with_for_update(read=True))
     if found is None:
         raise NotFound("plan_unknown", name=name)
     return name, found
