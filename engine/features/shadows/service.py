@@ -72,6 +72,11 @@ class ShadowRuns(Service):
             await either(self._idle.wait(), self.clock.sleep(DRAIN_S))
         await super().stop()
 
+    @property
+    def waiting(self) -> int:
+        """Number of runs that wait for their comparison."""
+        return len(self._waiting)
+
     def _committed(self, event: BatchCommitted) -> None:
         """Queue committed attempts of scripts with a shadow."""
         lost = {key_of(claim) for claim in event.committed.lost}
