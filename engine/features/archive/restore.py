@@ -15,6 +15,7 @@ from functools import partial
 from itertools import groupby
 from typing import Any
 
+from pydantic import TypeAdapter
 from sqlalchemy import Connection, Select, Table, select
 from sqlalchemy.exc import DataError, IntegrityError
 
@@ -47,6 +48,8 @@ from lodger.engine.vault.vault import Vault
 
 #: Maximum number of rows, and of characters, that are inserted at once.
 PAGE, PAGE_BYTES = 500, 4 * 1024**2
+#: Limits, and grants or people, of the tenant's own row.
+_LIMITS, _TEXTS = TypeAdapter(dict[str, Any]), TypeAdapter(list[str])
 #: States of an action without a lease.
 _STATES = {"ready", "waiting_retry", "done", "failed", "cancelled", "skipped", "expired"}
 _CLOCKS = {"suspended", "paused", "ended", "deleted"}
@@ -191,12 +194,12 @@ class TenantImport:
         """Insert the tenant's own row, suspended, once its limits, grants, people and labels are checked."""
         row = validation.read(s.tenants, cells)
         try:
-            limits, grants = json.loads(row["limits"]), row["grants"] and json.loads(row["grants"])
-            people, labels = row["people"] and json.loads(row["people"]), row["labels"].split()
-        except (ValueError, RecursionError, AttributeError):
+            limits, labels = _LIMITS.validate_json(row["limits"]), row["labels"].split()
+            grants, _people = (
+                None if row[name] is None else _TEXTS.validate_json(row[name]) for name in ("grants", "people")
+            )
+        except (ValueError, AttributeError):
             raise bad("the tenant's row cannot be read") from None
-        if not isinstance(limits, dict) or not isinstance(grants or [], list) or not isinstance(people or [], list):
-            raise bad("the tenant's row cannot be read")
         # A name that is the id by default follows it.
         name = None if self._renaming is not None and row["name"] == row["id"] else row["name"]
         plan = None if row["plan"] is None else tenants.plan_limits(self._connection, row["plan"])
@@ -267,7 +270,7 @@ class TenantImport:
         """Return a step of an action or revision with script ids of this ledger."""
         if isinstance(step, list) and step and step[0] in self._bound:
             return [*self._bound[step[0]]]
-        if isinstance(step, dict) and step.get("script_id") in self._bound:
+        if isinstance(step, dict) and str(step.get("script_id")) in self._bound:
             return {name: value for name, value in step.items() if name != "version"} | {
                 "script_id": self._bound[step["script_id"]][0]
             }

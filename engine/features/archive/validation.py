@@ -12,15 +12,17 @@ from functools import cache
 from types import GenericAlias
 from typing import Annotated, Any, NamedTuple, NoReturn
 
-from pydantic import BeforeValidator, Field, StrictBool, StrictInt, TypeAdapter, ValidationError
+from pydantic import AfterValidator, BeforeValidator, Field, StrictBool, StrictInt, TypeAdapter, ValidationError
 from sqlalchemy import BigInteger, Column, Float, Integer, LargeBinary, Numeric, SmallInteger, String, Table
 
 from lodger.engine.core.access import names
 from lodger.engine.core.access.origins import parse_origin
 from lodger.engine.core.errors import InputError
+from lodger.engine.core.ids import is_id
 from lodger.engine.core.params import read_fields
 from lodger.engine.data.sets.expose import NAME
 from lodger.engine.data.values.fields import PATH
+from lodger.engine.store.drivers.expressions import Id
 from lodger.engine.store.schema.attempt_records import MAX_PACKED_BYTES
 from lodger.engine.store.schema.metadata import ARCHIVED
 from lodger.engine.store.scripts.content import check_file_name
@@ -155,10 +157,19 @@ def _cell(column: Column[Any]) -> Any:
         form = Annotated[int, Field(strict=True, ge=minimum, lt=maximum)]
     elif isinstance(kind, Numeric | Float):
         form = Annotated[float, Field(strict=True, allow_inf_nan=False)]
+    elif kind is Id:
+        form = Annotated[str, AfterValidator(_id)]
     else:
         assert isinstance(kind, String)
         form = Annotated[str, Field(strict=True, max_length=kind.length, pattern=_KEPT)]
     return form | None if column.nullable else form
+
+
+def _id(text: str) -> str:
+    """Return a text that is an id."""
+    if not is_id(text):
+        raise ValueError("it is not an id")
+    return text
 
 
 def _bytes(cell: Any) -> bytes:
@@ -204,8 +215,6 @@ def _check_action(row: Row, cells: Row) -> None:
         steps = cells.get("steps")
         if (row["schedule_id"] is None) != (row["revision"] is None) or row["script_id"] is None:
             raise ValueError("an unfinished action needs a script, and a revision if it has a schedule")
-        if steps is not None and not isinstance(steps, list):
-            raise TypeError("steps must be a list")
         if not 0 <= row["step"] < (1 if steps is None else len(steps)):
             raise IndexError("step is out of range")
 
@@ -272,6 +281,8 @@ def check_response_size(body: bytes, maximum: int) -> None:
 
 #: Forms of the JSON in columns.
 _SHAPES: dict[str, dict[str, TypeAdapter[Any]]] = {
+    "lodger_schedule_revisions": {"steps": TypeAdapter(list[dict[str, Any]])},
+    "lodger_actions": {"steps": TypeAdapter(list[tuple[str, StrictInt]])},
     "lodger_script_versions": {"modules": TypeAdapter(dict[str, str])},
     "lodger_attempts": {"effects": TypeAdapter(list[dict[str, Any]])},
     "lodger_attempt_logs": {

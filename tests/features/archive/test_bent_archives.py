@@ -81,6 +81,11 @@ BENT: dict[str, Callable[[list[Any]], None]] = {
     "an action of no revision": set_cell(
         "lodger_actions", "revision", 77, of=lambda row: _is_waiting(row) and row["revision"]
     ),
+    "an action under no id": set_cell("lodger_actions", "id", "[]", of=lambda row: row["state"] == "done"),
+    "steps that are a number": set_cell("lodger_schedule_revisions", "steps", "9"),
+    "people that are no list": lambda lines: lines[0]["row"].__setitem__(
+        lines[0]["row"].index('["a@example.com"]'), "null"
+    ),
     "steps that are none": set_cell("lodger_actions", "steps", "[1]", of=_is_waiting),
     "params that are no JSON": set_cell("lodger_actions", "params", "{", of=_is_waiting),
     "very deep params": set_cell("lodger_actions", "params", "[" * 100_000, of=_is_waiting),
