@@ -11,6 +11,7 @@ import pytest
 from sqlalchemy import text
 from tests.databases.fixtures import postgres
 from tests.e2e.command import Said, inside
+from tests.node.small_disk import fill, small
 from tests.store.bench import Bench
 from tests.store.mail_server import MailerBench, posted
 from tests.store.virtual_clock import VirtualClock
@@ -20,6 +21,8 @@ from lodger.engine.store.connection import backups, laws
 from lodger.engine.store.drivers import addresses
 from lodger.engine.sync import Engine
 from lodger.sandbox.outcome import Outcome
+
+__all__ = ["small"]
 
 Place = Callable[[], str]
 
@@ -219,6 +222,20 @@ def test_a_broken_law_is_found(law: str, bench: Bench) -> None:
         connection.execute(text(BREAKS[law]))
         assert law in [found["law"] for found in laws.broken(connection)]
         raise ZeroDivisionError
+
+
+def test_a_full_disk_of_the_copy_is_no_damage_of_the_ledger(
+    small: Path, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    place = str(tmp_path_factory.mktemp("elsewhere") / "ledger.db")
+    Engine.open(place).close()
+    filler = fill(small)
+    refused = db("backup", small / "ledger.backup", place=place).json["error"]
+    assert (refused["code"], refused["message"]) == (
+        "backup_failed",
+        f"{small / 'ledger.backup'}: database or disk is full",
+    )
+    assert list(small.iterdir()) == [filler]
 
 
 def test_a_damaged_file_is_found_and_not_backed_up(tmp_path: Path) -> None:

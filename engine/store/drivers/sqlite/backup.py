@@ -19,7 +19,7 @@ def copy(source: Path, target: Path) -> None:
 
     Raises:
         InputError: file_exists.
-        Unavailable: database_damaged, not_a_database.
+        Unavailable: backup_failed, database_damaged, not_a_database.
         OSError: a file cannot be read or written.
     """
     if target.exists():
@@ -45,6 +45,8 @@ def copy(source: Path, target: Path) -> None:
             os.fsync(file.fileno())
         part.replace(target)
     except sqlite3.DatabaseError as error:
+        if "disk is full" in str(error):  # that of the copy: the source is only read
+            raise Unavailable("backup_failed", file=target, reason=str(error)) from error
         raise Unavailable("database_damaged.not_copied", place=source, reason=str(error))  from error  # fmt: skip
     finally:
         part.unlink(missing_ok=True)
