@@ -283,7 +283,7 @@ def check_response_size(body: bytes, maximum: int) -> None:
 _SHAPES: dict[str, dict[str, TypeAdapter[Any]]] = {
     "lodger_schedule_revisions": {"steps": TypeAdapter(list[dict[str, Any]])},
     "lodger_actions": {"steps": TypeAdapter(list[tuple[str, StrictInt]])},
-    "lodger_script_versions": {"modules": TypeAdapter(dict[str, str])},
+    "lodger_script_versions": {"modules": TypeAdapter(dict[str, str]), "grants": TypeAdapter(list[str])},
     "lodger_attempts": {"effects": TypeAdapter(list[dict[str, Any]])},
     "lodger_attempt_logs": {
         "lines": TypeAdapter(list[tuple[str, str, Annotated[StrictInt, Field(ge=MIN_US, lt=MAX_US)]]])

@@ -96,6 +96,7 @@ BENT: dict[str, Callable[[list[Any]], None]] = {
     "a script that git takes for its own": set_cell("lodger_scripts", "name", ".git", of=_is_ping),
     "fields that are none": set_cell("lodger_script_versions", "fields", "[1]"),
     "grants that there are not": set_cell("lodger_script_versions", "grants", '["everything"]'),
+    "grants that are no list": set_cell("lodger_script_versions", "grants", "null"),
     "a policy that is none": set_cell("lodger_schedule_revisions", "overlap", "sometimes"),
     "limits beyond all": set_cell("lodger_schedule_revisions", "limits", '{"cpu_ms": -5}'),
     "limits of another kind": set_cell("lodger_schedule_revisions", "limits", "[1]"),
