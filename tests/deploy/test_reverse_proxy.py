@@ -83,9 +83,9 @@ def nginx(folder: Path, port: int, upstream: int) -> list[str]:
     )
     main = f"""
 {"user root;" if os.geteuid() == 0 else ""}
-daemon off; pid {folder}/nginx.pid; error_log stderr;
+daemon off; pid {folder}/nginx.pid; error_log {folder}/error.log;
 events {{ worker_connections 1024; }}
-http {{ access_log off; {kept} include {folder}/site.conf; }}
+http {{ access_log {folder}/access.log; {kept} include {folder}/site.conf; }}
 """
     (folder / "nginx.conf").write_text(main)
     return ["nginx", "-p", str(folder), "-c", str(folder / "nginx.conf")]
@@ -174,6 +174,16 @@ def test_requests_pass_with_the_address_and_scheme_of_their_client(proxy: Proxy)
     assert 429 in guesses, "what a client says of its address is not believed"
     assert proxy.ask("/me", "lodger_x", "127.0.0.3").status_code == 401, "another address is counted by itself"
     assert proxy.ask("/me", right, "127.0.0.2").status_code == 200
+
+
+def test_the_path_of_a_scripts_url_is_in_no_log(behind_nginx: Proxy, tmp_path: Path) -> None:
+    for path in ("/in/a-credential", "/me"):
+        assert behind_nginx.ask(path, "none").status_code in {401, 404, 405}
+    for path in ("/in/a-credential", "/me"):
+        answer = behind_nginx.ask(path, "none", method="POST", content=b"x" * 5_000_000)
+        assert answer.status_code == 413, "which nginx writes to its log of errors"
+    logs = {name: (tmp_path / f"{name}.log").read_text() for name in ("access", "error")}
+    assert all("/api/v1/me" in text and "a-credential" not in text for text in logs.values()), logs
 
 
 def test_slow_headers_end_at_the_proxy(proxy: Proxy) -> None:
