@@ -25,7 +25,7 @@ from lodger.engine.store.schema.nodes import nodes
 TOLERANCE_US = 60_000_000
 #: How long a sign-in code is valid at most.
 LONGEST_CODE_US = 3_600_000_000
-#: Columns that say when something happened. Others say when something will, or until when.
+#: Columns that say when something happened. Other instants say when something will, or until when.
 _PAST = frozenset(
     {
         "bound_us", "closed_us", "created_us", "deleted_us", "finished_us", "forgotten_us", "freed_us", "last_us", "made_us", "opened_us",
@@ -33,20 +33,6 @@ _PAST = frozenset(
         "used_us", "written_us",
     }
 )  # fmt: skip
-#: Instants that follow from others.
-_PLANS = frozenset(
-    {
-        "anchor_us",
-        "deadline_us",
-        "due_at",
-        "expires_at",
-        "expires_us",
-        "lease_until_us",
-        "next_at_us",
-        "next_us",
-        "until_us",
-    }
-)
 _a, _k = tables.actions.c, tables.schedule_clock.c
 
 
@@ -168,7 +154,7 @@ def _return_actions(connection: Connection, limit_us: int, now_us: int) -> None:
 def _return_rows(connection: Connection, table: Table, limit_us: int, now_us: int) -> None:
     """Move the instants of a table's rows in the future back to now, planned ones by as much."""
     past = list(_past(table))
-    plans = [column for column in table.columns if column.name in _PLANS]
+    plans = [each for each in table.columns if each.name.endswith(("_us", "_at")) and each.name not in _PAST]
     keys = list(table.primary_key.columns)
     for row in connection.execute(select(*keys, *past, *plans).where(_is_ahead(table, limit_us))).all():
         ahead_us = max(row._mapping[column.name] or 0 for column in past)
