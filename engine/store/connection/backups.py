@@ -9,11 +9,11 @@ from typing import TypeVar
 
 from sqlalchemy import Connection, inspect, text
 from sqlalchemy.engine import URL
-from sqlalchemy.exc import DBAPIError
 
 from lodger.engine.core.clock import from_us
 from lodger.engine.core.errors import InputError, Unavailable
 from lodger.engine.store.connection import laws
+from lodger.engine.store.connection.database import explaining
 from lodger.engine.store.drivers import Driver, addresses
 from lodger.engine.store.migrations.revision import VERSION_TABLE, current
 
@@ -141,15 +141,10 @@ def _with_connection(driver: Driver, url: URL, work: Callable[[Connection], T], 
     """Run a function in a transaction on a database that no node has open; raises Unavailable for errors of the host."""
     engine = driver.open(url, synchronous="FULL", patience_s=3600.0)
     try:
-        with engine.connect() as connection:
+        with explaining(driver, str(url.database)), engine.connect() as connection:
             connection = connection.execution_options(**({} if write else driver.read_options))
             with connection.begin():
                 return work(connection)
-    except DBAPIError as error:
-        explained = driver.explain(error, str(url.database))
-        if explained is None:
-            raise
-        raise explained from None
     finally:
         engine.dispose()
 

@@ -13,7 +13,6 @@ from typing import Any
 from weakref import WeakSet
 
 from sqlalchemy import Connection, Engine, event, select
-from sqlalchemy.engine import URL
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.pool import ConnectionPoolEntry
 
@@ -24,7 +23,8 @@ from lodger.engine.core.errors import InputError, Unavailable
 from lodger.engine.store.connection.notify import Hints
 from lodger.engine.store.drivers import Driver, addresses, driver_of, patience
 from lodger.engine.store.drivers.addresses import mask_password
-from lodger.engine.store.drivers.features import CommitWatcher, ServerWatcher
+from lodger.engine.store.drivers.features import CommitWatcher
+from lodger.engine.store.drivers.postgresql.commits import ServerWatcher
 from lodger.engine.store.migrations.revision import Progress, current, head, ignore_progress, require_usable
 from lodger.engine.store.schema.nodes import HEARTBEAT, ledger, nodes
 
@@ -163,7 +163,7 @@ class Database:
         """Migrate the schema to that of this version; ``progress`` is called before each migration."""
         from lodger.engine.store.migrations.upgrade import upgrade
 
-        clock = select(self.driver.now_us()) if self.driver.has_clock else None
+        clock = select(self.driver.now_us()) if self.driver.is_remote else None
         now_us = SystemClock().now_us() if clock is None else int(connection.execute(clock).scalar_one())
         with patience.waiting(patience.UPGRADE_S):
             upgrade(connection, progress, now_us=now_us)
@@ -184,17 +184,15 @@ class Database:
     def _write(self, then: Callable[[], object] | None = None) -> Iterator[Connection]:
         """Open a write transaction of a database that may be unchecked."""
         try:
-            with self._writer.begin() as connection:
+            with explaining(self.driver, str(self.url.database)), self._writer.begin() as connection:
                 yield connection
             self.refused = None
             if then is not None:
                 then()
-        except (UnicodeEncodeError, DBAPIError) as error:
-            if (explained := _explained(error, self.driver, self.url)) is None:
-                raise
-            if isinstance(explained, Unavailable) and explained.code in REFUSING:
-                self.refused = explained
-            raise explained from error
+        except Unavailable as error:
+            if error.code in REFUSING:
+                self.refused = error
+            raise
         finally:
             # Counted after failures too: a commit may have succeeded although its answer was lost.
             with self._counting:
@@ -211,18 +209,15 @@ class Database:
             self._check()
         engine = self._replica if self._replica is not None and _from_replica.get() else self.engine
         try:
-            if engine is self._replica and not self._is_replica_checked:
-                if _identity(engine) != _identity(self.engine):
-                    raise Unavailable("ledger_other.replica", place=engine.url.render_as_string())
-                self._is_replica_checked = True
-            with engine.connect() as connection:
-                connection = connection.execution_options(**self.driver.read_options)
-                with connection.begin():
-                    yield connection
-        except (UnicodeEncodeError, DBAPIError) as error:
-            if (explained := _explained(error, self.driver, engine.url)) is None:
-                raise
-            raise explained from error
+            with explaining(self.driver, str(engine.url.database)):
+                if engine is self._replica and not self._is_replica_checked:
+                    if _identity(engine) != _identity(self.engine):
+                        raise Unavailable("ledger_other.replica", place=engine.url.render_as_string())
+                    self._is_replica_checked = True
+                with engine.connect() as connection:
+                    connection = connection.execution_options(**self.driver.read_options)
+                    with connection.begin():
+                        yield connection
         finally:
             with self._counting:
                 self.read_count += 1
@@ -292,13 +287,20 @@ def _identity(engine: Engine) -> str | None:
         return None if current(connection) is None else connection.scalar(select(ledger.c.identity))
 
 
-def _explained(error: UnicodeEncodeError | DBAPIError, driver: Driver, url: URL) -> InputError | Unavailable | None:
-    """Return the error with a fix for a database error that concerns the host; None for another."""
-    if isinstance(error, UnicodeEncodeError):
-        return InputError("text_unstorable.surrogate")
-    if "NUL (0x00)" in str(error.orig):
-        return InputError("text_unstorable")
-    return driver.explain(error, str(url.database))
+@contextmanager
+def explaining(driver: Driver, place: str) -> Iterator[None]:
+    """Raise InputError or Unavailable in place of an error of the database that concerns a text or the host."""
+    try:
+        yield
+    except UnicodeEncodeError as error:
+        raise InputError("text_unstorable.surrogate") from error
+    except DBAPIError as error:
+        if "NUL (0x00)" in str(error.orig):
+            raise InputError("text_unstorable") from error
+        explained = driver.explain(error, place)
+        if explained is None:
+            raise
+        raise explained from error
 
 
 __all__ = ["Database", "mask_password", "reads_from_replica"]

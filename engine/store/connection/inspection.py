@@ -3,9 +3,9 @@
 from dataclasses import asdict, dataclass
 
 from sqlalchemy import create_engine, select
-from sqlalchemy.exc import DBAPIError
 
 from lodger.engine.core.errors import InputError
+from lodger.engine.store.connection.database import explaining
 from lodger.engine.store.drivers import addresses, driver_of
 from lodger.engine.store.migrations.revision import current, head, verdict
 from lodger.engine.store.schema.nodes import ledger
@@ -56,15 +56,10 @@ def inspect_database(place: str) -> Inspection:
     except (*addresses.UNOPENABLE, LookupError) as error:
         raise InputError("database_url", place=shown, reason=str(error)) from None
     try:
-        with engine.connect() as connection:
+        with explaining(driver, shown), engine.connect() as connection:
             revision = current(connection)
             found = verdict(connection, revision)
             name = connection.scalar(select(ledger.c.name)) if found in {"current", "ahead"} else None
-    except DBAPIError as error:
-        explained = driver.explain(error, shown)
-        if explained is None:
-            raise
-        raise explained from None
     finally:
         engine.dispose()
     return Inspection(shown, revision, wanted, found, name)
