@@ -39,20 +39,17 @@ class ActionStream:
     def poll(self, connection: Connection) -> list[Action]:
         """Return the actions that are new or have changed since the last poll, by id."""
         created = self._created(connection)
-        created_ids = {action.id for action in created}
-        watched = [each for each, stage in self._known.items() if stage[0] in OPEN and each not in created_ids]
-        found = [*self._reload(connection, watched), *created]
-        changed = [action for action in found if self._known.get(action.id) != _stage(action)]
-        existing = created_ids | {action.id for action in found}
-        for gone in [each for each in watched if each not in existing]:
-            del self._known[gone]
-        for action in changed:
-            self._known[action.id] = _stage(action)
+        watched = [each for each, stage in self._known.items() if stage[0] in OPEN]
+        found = {action.id: action for action in (*self._reload(connection, watched), *created)}
+        changed = [action for action in found.values() if self._known.get(action.id) != _stage(action)]
         if created:
             newest = created[-1].id
             self._after = newest if len(created) >= MAX_ACTIONS else max(self._after, _overlapping(id_time_us(newest)))
-        # Finished actions behind the horizon are never read again.
-        self._known = {each: stage for each, stage in self._known.items() if stage[0] in OPEN or each > self._after}
+        # Deleted actions, and finished ones behind the horizon, are never read again.
+        known = self._known | {each: _stage(action) for each, action in found.items()}
+        self._known = {
+            each: stage for each, stage in known.items() if (each in found if stage[0] in OPEN else each > self._after)
+        }
         return sorted(changed, key=lambda action: action.id)
 
     def missed(self, connection: Connection, since_us: int) -> list[Action]:

@@ -1,6 +1,7 @@
 """Readers of one snapshot whose statements are sent together: each goes on until it waits for the server, then the next one does."""
 
 from collections.abc import Callable, Sequence
+from concurrent.futures import Future
 from contextvars import copy_context
 from functools import partial
 from typing import Any
@@ -31,22 +32,22 @@ class JointReads:
         Args:
             flush: sends the kept statements and waits for their results.
         """
-        answers: dict[int, Callable[[], Any]] = {}
+        answers: list[Future[Any]] = [Future() for _ in works]
 
-        def run_reader(number: int, work: Callable[[], Any]) -> None:
-            """Run one of the readers; keep its result or its error under its number."""
+        def run_reader(answer: Future[Any], work: Callable[[], Any]) -> None:
+            """Run one of the readers; keep its result or its error."""
             try:
-                answers[number] = partial(_return_value, work())
+                answer.set_result(work())
             except Exception as error:  # noqa: BLE001 - the caller's
-                answers[number] = partial(_raise_error, error)
+                answer.set_exception(error)
 
-        for number, work in enumerate(works):
-            self._readers.append(greenlet(partial(copy_context().run, run_reader, number, work), self._hub))
+        for answer, work in zip(answers, works, strict=True):
+            self._readers.append(greenlet(partial(copy_context().run, run_reader, answer, work), self._hub))
         if getcurrent() is self._hub:
             self._go_on(flush)
-        while len(answers) < len(works):  # one of the readers has readers of its own
+        while not all(answer.done() for answer in answers):  # one of the readers has readers of its own
             self._hub.switch()
-        return [answers[number] for number in range(len(works))]
+        return [answer.result for answer in answers]
 
     def _go_on(self, flush: Callable[[], None]) -> None:
         """Switch between the readers until all have ended."""
@@ -60,13 +61,3 @@ class JointReads:
                 flush()
             except Exception as error:  # noqa: BLE001 - raised where each of them waits
                 failed = error
-
-
-def _return_value(value: Any) -> Any:
-    """Return the value: the result of a reader, to be called later."""
-    return value
-
-
-def _raise_error(error: Exception) -> Any:
-    """Raise the error of a reader, when its result is asked for."""
-    raise error
