@@ -1,9 +1,8 @@
 """Short ids: the beginning or the end of an id, wherever it is unique."""
 
 import re
-from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, String, cast, select
+from sqlalchemy import Connection, String, Table, cast, select
 
 from lodger.engine.core.errors import InputError
 from lodger.engine.core.ids import is_id
@@ -26,8 +25,7 @@ def action_id(connection: Connection, tenant_id: str | None, given: str) -> str:
     Raises:
         InputError: action_ambiguous.
     """
-    columns = tables.actions.c
-    return _complete(connection, "action", columns.id, columns.tenant_id, tenant_id, given)
+    return _whole(connection, "action", tables.actions, tenant_id, given)
 
 
 def schedule_id(connection: Connection, tenant_id: str, given: str) -> str:
@@ -36,19 +34,12 @@ def schedule_id(connection: Connection, tenant_id: str, given: str) -> str:
     Raises:
         InputError: schedule_ambiguous.
     """
-    columns = tables.schedules.c
-    return _complete(connection, "schedule", columns.id, columns.tenant_id, tenant_id, given)
+    return _whole(connection, "schedule", tables.schedules, tenant_id, given)
 
 
-def _complete(
-    connection: Connection,
-    kind: str,
-    ids: ColumnElement[Any],
-    tenant: ColumnElement[Any],
-    tenant_id: str | None,
-    given: str,
-) -> str:
+def _whole(connection: Connection, kind: str, table: Table, tenant_id: str | None, given: str) -> str:
     """Return the whole id that a part belongs to; the part if it belongs to none."""
+    ids, tenant = table.c.id, table.c.tenant_id
     part = given.lower()
     if is_id(part) or not MIN_CHARACTERS[kind] <= len(part) <= 36 or not _PART.fullmatch(part):
         return given

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-from sqlalchemy import Connection, delete, insert, select, update
+from sqlalchemy import Connection, delete, insert, select, tuple_, update
 from sqlalchemy.exc import IntegrityError
 
 from lodger.engine.core.errors import Conflict
@@ -82,7 +82,4 @@ def replace_body(connection: Connection, token_id: str, key: str, body: str) -> 
 def delete_expired(connection: Connection, now_us: int) -> int:
     """Delete expired responses; return their number."""
     old = select(_t.token_id, _t.key).where(_t.created_us < now_us - KEPT_US).limit(MAX_KEYS)
-    rows = connection.execute(old).all()
-    for row in rows:
-        connection.execute(delete(answers).where(_t.token_id == row.token_id, _t.key == row.key))
-    return len(rows)
+    return connection.execute(delete(answers).where(tuple_(_t.token_id, _t.key).in_(old))).rowcount

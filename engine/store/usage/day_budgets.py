@@ -7,20 +7,12 @@ from sqlalchemy import Connection, and_, bindparam, case, select, update
 
 from lodger.engine.policy.budget_table import Used, exhausted
 from lodger.engine.store.context import StoreContext
-from lodger.engine.store.drivers.prepared import Prepared
 from lodger.engine.store.queue.candidates import running
-from lodger.engine.store.schema.scheduling import actions, is_startable, usage_days
+from lodger.engine.store.schema.scheduling import actions, is_startable
 from lodger.engine.store.usage.usage import DAY_US, usages_of_day
 
 #: Maximum number of waiting actions that one claim ends for a tenant.
 MAX_ROWS = 1000
-
-_d = usage_days.c
-_spent = Prepared(
-    lambda driver: select(_d.tenant_id, _d.runs, _d.cpu_us).where(
-        _d.day == bindparam("day"), driver.among(_d.tenant_id, "tenants")
-    )
-)
 
 
 def exhausted_tenants(
@@ -31,16 +23,9 @@ def exhausted_tenants(
     Args:
         limits: each tenant's limits as they are stored.
     """
-    allowed = {tenant: context.content_cache.allowance(text) for tenant, text in limits.items()}
-    wanted = sorted(tenant for tenant, each in allowed.items() if each.limits_starts)
-    if not wanted:
-        return {}
-    found = {}
-    for tenant, runs, cpu_us in _spent.rows(connection, {"day": now_us // DAY_US, "tenants": wanted}):
-        reason = exhausted(allowed[tenant], Used(runs, cpu_us))
-        if reason is not None:
-            found[tenant] = reason
-    return found
+    cache = context.content_cache
+    wanted = [tenant for tenant, text in limits.items() if cache.allowance(text).limits_starts]
+    return _exhausted(context, connection, wanted, now_us, {}) if wanted else {}
 
 
 def spent_or_reserved(
@@ -48,10 +33,16 @@ def spent_or_reserved(
 ) -> dict[str, str]:
     """Return the exhausted budget of each of these tenants that may start nothing now; running attempts may use up the rest."""
     wanted = sorted(set(tenant_ids))
-    busy, found = running(connection, wanted), {}
-    for tenant, day in usages_of_day(context, connection, wanted, now_us // DAY_US).items():
-        used = Used(day.used["runs"] + busy.get(tenant, 0), day.used["cpu_us"])
-        reason = exhausted(day.allowed, used)
+    return _exhausted(context, connection, wanted, now_us, running(connection, wanted))
+
+
+def _exhausted(
+    context: StoreContext, connection: Connection, tenant_ids: Iterable[str], now_us: int, busy: Mapping[str, int]
+) -> dict[str, str]:
+    """Return the exhausted budget of each of these tenants on a day; ``busy`` are numbers of runs that count already."""
+    found = {}
+    for tenant, day in usages_of_day(context, connection, tenant_ids, now_us // DAY_US).items():
+        reason = exhausted(day.allowed, Used(day.used["runs"] + busy.get(tenant, 0), day.used["cpu_us"]))
         if reason is not None:
             found[tenant] = reason
     return found
