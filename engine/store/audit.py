@@ -136,7 +136,7 @@ def list_page(
     statement = matching(filters).order_by(_t.id if oldest else _t.id.desc())
     if last is not None:
         statement = statement.where((_t.id > last if oldest else _t.id < last) if is_id(last) else false())
-    return read(connection, statement, limit, lambda rows: [_entry(row) for row in rows])
+    return read(connection, statement, limit, lambda rows: [_entry(row) for row in rows], [_t.id])
 
 
 def iterate(connection: Connection, filters: AuditFilter) -> Iterator[AuditEntry]:

@@ -31,29 +31,21 @@ Condition = Callable[[str, int], ColumnElement[bool]]
 
 
 @dataclass(frozen=True, slots=True)
-class Sort:
-    """An order of a list: a column without NULL, and its value of a record for the cursor of the next page."""
-
-    column: ColumnElement[Any]
-    value: Callable[[Any], Any]
-
-
-@dataclass(frozen=True, slots=True)
 class Language:
     """Fields of one list.
 
     Attributes:
         fields: conditions by name of the field.
         words: condition of a word without a field.
-        sorts: orders by name; the first one is used without ``sort:``.
-        tie: columns that make each order total, and their values of a record.
+        sorts: orders by name, each a column without NULL; the first one is used without ``sort:``.
+        tie: columns that make each order total.
         falls: whether the first order is from high to low.
     """
 
     fields: Mapping[str, Condition]
     words: Condition
-    sorts: Mapping[str, Sort]
-    tie: tuple[Sort, ...]
+    sorts: Mapping[str, ColumnElement[Any]]
+    tie: tuple[ColumnElement[Any], ...]
     falls: bool = False
 
 
@@ -66,26 +58,21 @@ class Filter:
     """
 
     conditions: tuple[ColumnElement[bool], ...]
-    keys: tuple[Sort, ...]
+    keys: tuple[ColumnElement[Any], ...]
     falls: bool
     positive: Mapping[str, tuple[list[str], ColumnElement[bool]]]
 
     def apply(self, statement: Select[Any], place: Sequence[Any] | None = None) -> Select[Any]:
         """Return a statement with the conditions and the order, beginning after a place."""
-        columns = [each.column for each in self.keys]
         statement = statement.where(*self.conditions).order_by(
-            *(each.desc() if self.falls else each for each in columns)
+            *(each.desc() if self.falls else each for each in self.keys)
         )
         if place is None:
             return statement
         # With the columns' types: PostgreSQL compares no UUID with a text.
-        values = (literal(value, column.type) for value, column in zip(place, columns, strict=True))
-        here, there = tuple_(*columns), tuple_(*values)
+        values = (literal(value, column.type) for value, column in zip(place, self.keys, strict=True))
+        here, there = tuple_(*self.keys), tuple_(*values)
         return statement.where(here < there if self.falls else here > there)
-
-    def place(self, record: Any) -> list[Any]:
-        """Return the values by which a record is ordered, for the cursor of the next page."""
-        return [each.value(record) for each in self.keys]
 
 
 def with_fields(text: str | None, **fields: str | datetime | None) -> str:

@@ -1,6 +1,6 @@
 """Results of the ledger's queries: frozen dataclasses with aware UTC datetimes."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, ClassVar, Generic, Literal, TypeVar
@@ -25,13 +25,13 @@ class PageOrder:
 
     Attributes:
         of: the list with all its filters.
-        place: returns the place of an entry.
+        places: the place of each entry.
         falls: whether the places fall.
         end: place up to which the page has looked; None: that of its last entry.
     """
 
     of: str
-    place: Callable[[Any], Json]
+    places: list[Json]
     falls: bool
     end: Json = None
 

@@ -13,13 +13,11 @@ from lodger.engine.store.actions.activity import MAX_FAILURES, Activity, Activit
 from lodger.engine.store.records import Page, Tenant, Token
 from lodger.engine.store.tenants.tenant_activity import TenantActivity
 
-#: Why an action that was stopped on request does not start: those come last.
-_STOPPED = {"paused", "tenant_suspended", "script_suspended"}
 #: Orders of lists, by operation; other lists stand one ledger after the other.
 _ORDERS: dict[str, Callable[[Any], Any]] = {
     "actions.errors": lambda each: each.order(),
     "actions.running": lambda each: each.started_at,
-    "actions.overdue": lambda each: (each.why in _STOPPED, -each.waits_ms),
+    "actions.overdue": lambda each: each.order(),
     "nodes.list": lambda each: each.name,
     "schedules.recent": lambda each: each.schedule_id,
     "schedules.durations": lambda each: each.order(),
@@ -76,7 +74,7 @@ def pages(
 def _ranked(name: str, page: Page[Any]) -> Iterator[tuple[Any, str, Any]]:
     """Yield the place and the ledger of each entry of a page, and None in place of an entry where it has looked at more than it has."""
     if page.order is not None:
-        yield from ((page.order.place(entry), name, entry) for entry in page)
+        yield from ((place, name, entry) for place, entry in zip(page.order.places, page, strict=True))
         if page.order.end is not None:
             yield page.order.end, name, None
 

@@ -93,7 +93,7 @@ class Actions(Noun[M]):
             last = signing_keys.decode_cursor(connection, of, cursor) if cursor else None
             sought = actions.ActionFilter(wanted, tenant_id, schedule_id, script)
             found = actions.list_matching(connection, sought, limit=limit, place=last)
-            return pages.page(connection, of, found, wanted.place, falls=wanted.falls)
+            return pages.page(connection, of, found, falls=wanted.falls)
 
     @operation("GET", "/tenants/{tenant_id}/actions-count", Role.VIEWER, everywhere=True)
     def count(self, tenant_id: str | None = None, *, filter: str | None = None) -> Matched:  # noqa: A002 - as above

@@ -47,9 +47,9 @@ class Audit(Noun[M]):
         sought = audit.AuditFilter(tenant_id, verb, target, actor, aware(since), aware(until))
         with self.context.database.read() as connection:
             of = f"audit:{sought}{':oldest' if oldest else ''}"
-            last = signing_keys.decode_cursor(connection, of, cursor) if cursor else None
+            (last,) = signing_keys.decode_cursor(connection, of, cursor) if cursor else (None,)
             found = audit.list_page(connection, sought, limit=limit, last=last, oldest=oldest)
-            return pages.page(connection, of, found, lambda each: each.id, falls=not oldest)
+            return pages.page(connection, of, found, falls=not oldest)
 
     @operation("GET", "/tenants/{tenant_id}/audit-count", Role.VIEWER, everywhere=True)
     def count(

@@ -275,9 +275,9 @@ class Schedules(Previews[M]):
         with self.context.database.read() as connection:
             found = schedules.get(connection, tenant_id, schedule)
             of = f"revisions:{tenant_id}:{found.id}"
-            before = signing_keys.decode_cursor(connection, of, cursor) if cursor else None
+            (before,) = signing_keys.decode_cursor(connection, of, cursor) if cursor else (None,)
             some = revisions.list_page(connection, tenant_id, found.id, before=before, limit=limit)
-            return pages.page(connection, of, some, lambda each: each.revision)
+            return pages.page(connection, of, some)
 
     @operation("GET", "/tenants/{tenant_id}/schedules/{schedule}/diff", Role.VIEWER)
     def diff(self, tenant_id: str, schedule: str, older: int, newer: int | None = None) -> ScheduleDiff:
@@ -376,7 +376,7 @@ class Schedules(Previews[M]):
             of = f"schedules:{tenant_id}:{text}"
             place = signing_keys.decode_cursor(connection, of, cursor) if cursor else None
             found = schedules.list_page(connection, tenant_id, wanted, place=place, limit=limit)
-            return pages.page(connection, of, found, wanted.place, falls=wanted.falls)
+            return pages.page(connection, of, found, falls=wanted.falls)
 
     def _filter(self, text: str | None, now_us: int) -> list_filter.Filter:
         """Return the filter of a list of schedules."""

@@ -415,9 +415,9 @@ class Scripts(Noun[M]):
         """List a script's versions, newest first."""
         with self.context.database.read() as connection:
             of = f"versions:{tenant_id}:{name}"
-            before = signing_keys.decode_cursor(connection, of, cursor) if cursor else None
+            (before,) = signing_keys.decode_cursor(connection, of, cursor) if cursor else (None,)
             found = scripts.versions(connection, tenant_id, name, before=before, limit=limit)
-            return pages.page(connection, of, found, lambda each: each.version)
+            return pages.page(connection, of, found)
 
     @operation("GET", "/tenants/{tenant_id}/scripts/{name}/diff", Role.VIEWER)
     def diff(self, tenant_id: str, name: str, older: int, newer: int | None = None) -> ScriptDiff:
@@ -501,7 +501,7 @@ class Scripts(Noun[M]):
             of = f"scripts:{tenant_id}:{filter or ''}"
             place = signing_keys.decode_cursor(connection, of, cursor) if cursor else None
             found = scripts.list_page(connection, tenant_id, wanted, place=place, limit=limit)
-            return pages.page(connection, of, found, wanted.place, falls=wanted.falls)
+            return pages.page(connection, of, found, falls=wanted.falls)
 
     @operation("GET", "/tenants/{tenant_id}/scripts-count", Role.VIEWER, everywhere=True)
     def count(self, tenant_id: str | None = None, *, filter: str | None = None) -> Matched:  # noqa: A002 - as above

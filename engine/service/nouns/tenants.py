@@ -104,7 +104,7 @@ class Tenants(Noun[M]):
         with self.context.database.read() as connection:
             place = signing_keys.decode_cursor(connection, of, cursor) if cursor else None
             found = tenants.list_page(connection, wanted, place=place, limit=limit)
-            return pages.page(connection, of, found, wanted.place, falls=wanted.falls)
+            return pages.page(connection, of, found, falls=wanted.falls)
 
     @operation("GET", "/tenants-count", Role.AUDITOR)
     def count(self, *, filter: str | None = None) -> Matched:  # noqa: A002 - as above
@@ -137,7 +137,7 @@ class Tenants(Noun[M]):
         with self.context.database.read() as connection:
             place = signing_keys.decode_cursor(connection, of, cursor) if cursor else None
             found = tenant_activity.list_page(self.context, connection, now_us, filter, place, limit)
-            return pages.page(connection, of, found, wanted.place, falls=wanted.falls)
+            return pages.page(connection, of, found, falls=wanted.falls)
 
     @operation("PATCH", "/tenants/{tenant_id}", Role.OPERATOR, tagged=True)
     def edit(

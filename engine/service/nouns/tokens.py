@@ -145,6 +145,6 @@ class Tokens(Noun[M]):
         """
         with self._reading(tenant_id) as connection:
             of = f"tokens:{tenant_id}"
-            before = signing_keys.decode_cursor(connection, of, cursor) if cursor else None
+            (before,) = signing_keys.decode_cursor(connection, of, cursor) if cursor else (None,)
             found = tokens.list_page(connection, tenant_id, limit=limit, before=before)
-            return pages.page(connection, of, found, lambda each: each.id)
+            return pages.page(connection, of, found)

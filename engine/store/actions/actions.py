@@ -2,12 +2,13 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, replace
+from functools import partial
 from typing import Any, get_args
 
 import sqlalchemy as sa
 
 from lodger.engine.core.access.labels import NODE, parse_labels, written
-from lodger.engine.core.clock import from_us, to_us
+from lodger.engine.core.clock import from_us
 from lodger.engine.core.errors import Conflict, InputError, NotFound
 from lodger.engine.core.ids import is_id
 from lodger.engine.core.params import validate_params
@@ -16,6 +17,7 @@ from lodger.engine.policy.conduct import parse_priority
 from lodger.engine.policy.plan import Overlap
 from lodger.engine.store import list_filter, pages
 from lodger.engine.store.bulk import insert_many, update_row
+from lodger.engine.store.connection.database import read_together
 from lodger.engine.store.context import StoreContext
 from lodger.engine.store.drivers.expressions import indexed_by
 from lodger.engine.store.lifecycle.running_lines import LogStream, decode_lines
@@ -206,9 +208,11 @@ def retry(context: StoreContext, connection: sa.Connection, tenant_id: str, acti
         NotFound: action_unknown.
         Conflict: action_not_failed, tenant_suspended.
     """
-    asked = tenants.ask_active(connection, tenant_id)
-    row = row_of(connection, tenant_id, action_id)
-    asked()
+    active, asked = (
+        partial(tenants.require_active, connection, tenant_id),
+        partial(row_of, connection, tenant_id, action_id),
+    )
+    _tenant, row = read_together(active, asked, connection=connection)
     if row.state != "failed":
         raise Conflict("action_not_failed", state=row.state)
     held = False
@@ -276,7 +280,6 @@ def language() -> list_filter.Language:
     # Name and message of an error as people read them, "TypeError: x is undefined"; the stack and the rest come after.
     error = list_filter.in_json(sa.func.replace(_a.error, '", "message": "', ": "), '{"name": "', '"stack": ')
     params = list_filter.in_json(_a.params)
-    newest = list_filter.Sort(_a.id, lambda each: each.id)
     return list_filter.Language(
         fields={
             "tenant": list_filter.named(_a.tenant_id),
@@ -297,13 +300,11 @@ def language() -> list_filter.Language:
         },
         words=list_filter.either(list_filter.contains(schedule, script), error, params),
         sorts={
-            "created": newest,
-            "due": list_filter.Sort(_a.due_at, lambda each: to_us(each.due_at)),
-            "ended": list_filter.Sort(
-                sa.func.coalesce(_a.finished_us, 0), lambda each: to_us(each.finished_at) if each.finished_at else 0
-            ),
+            "created": _a.id,
+            "due": _a.due_at,
+            "ended": sa.func.coalesce(_a.finished_us, 0),
         },
-        tie=(newest,),
+        tie=(_a.id,),
         falls=True,
     )
 
@@ -349,14 +350,14 @@ def list_matching(
     """
     found = filters.found
     statement = _filtered(filters)
-    if not found.conditions and filters.script is None and found.keys[0].column is _a.id:
-        return pages.read(connection, found.apply(statement, place), limit, _actions)
+    if not found.conditions and filters.script is None and found.keys[0] is _a.id:
+        return pages.read(connection, found.apply(statement, place), limit, _actions, found.keys)
     part = _Part.of(connection, filters, found, place, whole=limit is None)
     within = None if place is None or part.is_order else place[1:]
     ordered = replace(found, conditions=(*part.conditions, *part.rest)).apply(statement, within or None)
-    listed = pages.read(connection, ordered, limit, _actions)
+    listed = pages.read(connection, ordered, limit, _actions, found.keys)
     if not part.is_order:
-        listed.place_of = lambda each: [part.start, *found.place(each)]
+        listed.places = [[part.start, *each] for each in listed.places]
     if not listed.more and part.end is not None:
         listed.more, listed.end = True, [part.end]
     return listed
@@ -427,7 +428,7 @@ class _Part:
         end = None if whole else connection.scalar(ordered.offset(MOST_LOOKED_AT - 1).limit(1))
         if end is not None:
             which.append(column >= end if found.falls else column <= end)
-        return cls(which, rest, start, end, found.keys[0].column is column)
+        return cls(which, rest, start, end, found.keys[0] is column)
 
 
 def failed_since(connection: sa.Connection, tenant_id: str | None, since_us: int, maximum: int) -> list[Action]:

@@ -1,6 +1,6 @@
 """Monitoring queries: running attempts beside their usual durations, and overdue actions with the reason."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
@@ -98,6 +98,10 @@ class Overdue:
     waits_ms: float
     why: str
     detail: str | None = None
+
+    def order(self) -> tuple[bool, float]:
+        """Return the sort key: the longest wait first, those that were stopped on request last."""
+        return self.why in {"paused", "tenant_suspended", "script_suspended"}, -self.waits_ms
 
 
 _named = (
@@ -246,18 +250,12 @@ def overdue(
         partial(_stopped_slots, context, connection, now_us, before, tenant_id, limit),
         connection=connection,
     )
-    found = [_overdue(row, now_us, "lease_lost", row.node) for row in taken]
+    found = [*stopped_slots, *(_overdue(row, now_us, "lease_lost", row.node) for row in taken)]
     found += [_overdue(row, now_us, "unticked", None) for row in owed]
-    full = len(able) + len(found) >= limit
-    if able or (unable and not full):  # the reasons of both are read at once
-        why = _WaitReasons(context, connection, now_us, [*able, *unable])
-        found += [_overdue(row, now_us, *why(row)) for row in able]
-    found = sorted(found, key=lambda each: -each.waits_ms)[:limit]
-    if full:
-        return found
-    stopped = [_overdue(row, now_us, *why(row)) for row in unable]
-    stopped += stopped_slots
-    return found + sorted(stopped, key=lambda each: -each.waits_ms)[: limit - len(found)]
+    if able or unable:  # the reasons of both are read at once
+        why = _wait_reasons(context, connection, now_us, [*able, *unable])
+        found += [_overdue(row, now_us, *why(row)) for row in (*able, *unable)]
+    return sorted(found, key=Overdue.order)[:limit]
 
 
 _k = schedule_clock.c
@@ -296,25 +294,26 @@ def _stopped_slots(
     return found
 
 
-class _WaitReasons:
-    """Finds the reason why an action waits, with its detail."""
+def _wait_reasons(
+    context: StoreContext, connection: Connection, now_us: int, rows: Sequence[AnyRow]
+) -> Callable[[AnyRow], tuple[str, str | None]]:
+    """Return a function that returns the reason why one of these actions waits, with its detail."""
+    ids = sorted({row.tenant_id for row in rows})
+    of = select(tenants.c.id, tenants.c.state, tenants.c.labels).where(tenants.c.id.in_(ids))
+    lines = select(turns.c.tenant_id, turns.c.requires).where(
+        turns.c.tenant_id.in_(ids), turns.c.startable_at.is_not(None)
+    )
+    living, known, startable, budgets = read_together(
+        partial(placements.living_nodes, context, connection, now_us),
+        lambda: {row.id: row for row in connection.execute(of)},
+        lambda: {tuple(row) for row in connection.execute(lines)},
+        partial(day_budgets.spent_or_reserved, context, connection, ids, now_us),
+        connection=connection,
+    )
 
-    def __init__(self, context: StoreContext, connection: Connection, now_us: int, rows: Sequence[AnyRow]) -> None:
-        ids = sorted({row.tenant_id for row in rows})
-        of = select(tenants.c.id, tenants.c.state, tenants.c.labels).where(tenants.c.id.in_(ids))
-        lines = select(turns.c.tenant_id, turns.c.requires, turns.c.startable_at).where(turns.c.tenant_id.in_(ids))
-        self._nodes, found, startable, self._budgets = read_together(
-            partial(placements.living_nodes, context, connection, now_us),
-            partial(connection.execute, of),
-            partial(connection.execute, lines),
-            partial(day_budgets.spent_or_reserved, context, connection, ids, now_us),
-            connection=connection,
-        )
-        self._tenants = {row.id: row for row in found}
-        self._startable = {(row.tenant_id, row.requires): row.startable_at for row in startable}
-
-    def __call__(self, row: AnyRow) -> tuple[str, str | None]:
-        tenant = self._tenants.get(row.tenant_id)
+    def find_reason(row: AnyRow) -> tuple[str, str | None]:
+        """Return the first reason that keeps an action from its start, in the order in which a claim meets them."""
+        tenant = known.get(row.tenant_id)
         if tenant is None or tenant.state != "active":
             return "tenant_suspended", None
         if not row.may_start:
@@ -322,13 +321,13 @@ class _WaitReasons:
         if row.held:
             return "predecessor", None
         needs = f"{row.requires} {tenant.labels}".strip()
-        able = [node for node in self._nodes if carries(node.labels, needs)]
+        able = [node for node in living if carries(node.labels, needs)]
         if all(node.paused for node in able):
             return ("node_paused", " ".join(node.name for node in able)) if able else ("no_node", needs or None)
-        if row.tenant_id in self._budgets:
-            return "budget", self._budgets[row.tenant_id]
+        if row.tenant_id in budgets:
+            return "budget", budgets[row.tenant_id]
         if row.reason in {"node_memory", "node_long"}:
             return str(row.reason), None
-        if self._startable.get((row.tenant_id, row.requires)) is None:
-            return "concurrent_runs", None
-        return "slots", None
+        return ("slots" if (row.tenant_id, row.requires) in startable else "concurrent_runs"), None
+
+    return find_reason

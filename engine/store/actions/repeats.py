@@ -42,9 +42,8 @@ def replay(
         Conflict: action_open.
         InputError: replay_gap, params_too_large, params_too_deep.
     """
-    active = tenants.ask_active(connection, tenant_id)
+    tenants.require_active(connection, tenant_id)
     row = actions.row_of(connection, tenant_id, action_id)
-    active()
     if row.state not in actions.FINISHED:
         raise Conflict("action_open", state=row.state)
     if row.slot_to is not None:

@@ -238,7 +238,11 @@ def list_page(
         return [_revision(row, named) for row in rows]
 
     return read(
-        connection, statement if before is None else statement.where(_r.revision < before), limit, make_revisions
+        connection,
+        statement if before is None else statement.where(_r.revision < before),
+        limit,
+        make_revisions,
+        [_r.revision],
     )
 
 

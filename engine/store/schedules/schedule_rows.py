@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from sqlalchemy import Connection, Select, bindparam, func, literal_column, select, union_all
+from sqlalchemy import ColumnElement, Connection, Select, bindparam, func, literal_column, select, union_all
 
 from lodger.engine.core.clock import from_us_or_none, to_us
 from lodger.engine.core.errors import InputError, NotFound
@@ -60,10 +60,6 @@ def rules_of(connection: Connection, tenant_id: str, name: str) -> ScheduleRules
 def language() -> list_filter.Language:
     """Return the filter language of lists of schedules."""
     name, script = _s.name, tables.scripts.c.name
-    tie = (
-        list_filter.Sort(_s.tenant_id, lambda each: each.tenant_id),
-        list_filter.Sort(name, lambda each: each.name),
-    )
     return list_filter.Language(
         fields={
             "tenant": list_filter.named(_s.tenant_id),
@@ -81,15 +77,13 @@ def language() -> list_filter.Language:
         },
         words=list_filter.contains(name, script, _s.note),
         sorts={
-            "tenant": tie[0],
-            "name": tie[1],
-            "next": list_filter.Sort(
-                func.coalesce(_k.next_at, _END_US), lambda each: to_us(each.next_at or each.searched_to or END)
-            ),
-            "created": list_filter.Sort(_s.created_us, lambda each: to_us(each.created_at)),
-            "failures": list_filter.Sort(_s.failures, lambda each: each.failures),
+            "tenant": _s.tenant_id,
+            "name": name,
+            "next": func.coalesce(_k.next_at, _END_US),
+            "created": _s.created_us,
+            "failures": _s.failures,
         },
-        tie=tie,
+        tie=(_s.tenant_id, name),
     )
 
 
@@ -115,7 +109,8 @@ def list_page(
     limit: int | None = None,
 ) -> LimitedList[Schedule]:
     """Return the schedules of a tenant, or of all, that match a filter, in its order, beginning after a place."""
-    return _read(connection, found.apply(_joined(tenant_id).where(_s.deleted_us.is_(None)), place), limit)
+    statement = found.apply(_joined(tenant_id).where(_s.deleted_us.is_(None)), place)
+    return _read(connection, statement, limit, found.keys)
 
 
 def deleted(connection: Connection, tenant_id: str, schedule_id: str) -> Schedule:
@@ -145,10 +140,12 @@ def _joined(tenant_id: str | None) -> Select[Any]:
 
 def _where(connection: Connection, tenant_id: str, *which: Any) -> list[Schedule]:
     """Return the schedules of a tenant that satisfy conditions, by name."""
-    return _read(connection, _joined(tenant_id).where(*which).order_by(_s.tenant_id, _s.name), None)
+    return _read(connection, _joined(tenant_id).where(*which).order_by(_s.tenant_id, _s.name), None, ())
 
 
-def _read(connection: Connection, statement: Select[Any], limit: int | None) -> LimitedList[Schedule]:
+def _read(
+    connection: Connection, statement: Select[Any], limit: int | None, keys: Sequence[ColumnElement[Any]]
+) -> LimitedList[Schedule]:
     """Return the schedules of a query."""
 
     def make_schedules(rows: list[AnyRow]) -> list[Schedule]:
@@ -156,7 +153,7 @@ def _read(connection: Connection, statement: Select[Any], limit: int | None) -> 
         named = revisions.step_names(connection, rows)
         return [_schedule(row, named) for row in rows]
 
-    return read(connection, statement, limit, make_schedules)
+    return read(connection, statement, limit, make_schedules, keys)
 
 
 _END_US = to_us(END)

@@ -9,7 +9,6 @@ from sqlalchemy import ColumnElement, Connection, Integer, Select, bindparam, ca
 
 from lodger.engine.core.access import names
 from lodger.engine.core.access.audit_context import AuditContext
-from lodger.engine.core.clock import to_us
 from lodger.engine.core.errors import Conflict, InputError, NotFound
 from lodger.engine.core.handlers import Handler
 from lodger.engine.core.ids import PLATFORM, PLATFORM_PREFIX
@@ -251,14 +250,13 @@ def versions(
     statement = _with_name.where(scripts.c.tenant_id == tenant_id, scripts.c.name == name)
     if before is not None:
         statement = statement.where(script_versions.c.version < before)
-    statement = statement.order_by(script_versions.c.version.desc())
-    return pages.read(connection, statement, limit, lambda rows: [_version(row) for row in rows])
+    number = script_versions.c.version
+    statement = statement.order_by(number.desc())
+    return pages.read(connection, statement, limit, lambda rows: [_version(row) for row in rows], [number])
 
 
 def language() -> list_filter.Language:
     """Return the filter language of lists of scripts."""
-    name = list_filter.Sort(scripts.c.name, lambda each: each.name)
-    tenant = list_filter.Sort(scripts.c.tenant_id, lambda each: each.tenant_id)
     return list_filter.Language(
         fields={
             "tenant": list_filter.named(scripts.c.tenant_id),
@@ -274,12 +272,12 @@ def language() -> list_filter.Language:
         },
         words=list_filter.contains(scripts.c.name),
         sorts={
-            "tenant": tenant,
-            "name": name,
-            "created": list_filter.Sort(scripts.c.created_us, lambda each: to_us(each.created_at)),
-            "version": list_filter.Sort(scripts.c.version, lambda each: each.version),
+            "tenant": scripts.c.tenant_id,
+            "name": scripts.c.name,
+            "created": scripts.c.created_us,
+            "version": scripts.c.version,
         },
-        tie=(tenant, name),
+        tie=(scripts.c.tenant_id, scripts.c.name),
     )
 
 
@@ -298,7 +296,7 @@ def list_page(
     limit: int | None = None,
 ) -> LimitedList[Script]:
     """Return the own scripts of a tenant, or of all, that match a filter, in its order, beginning after a place."""
-    return pages.read(connection, matching(tenant_id, found, place), limit, _scripts)
+    return pages.read(connection, matching(tenant_id, found, place), limit, _scripts, found.keys)
 
 
 def list_offered(connection: Connection) -> list[Script]:

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Connection, func, literal, select
+from sqlalchemy import ColumnElement, Connection, func, literal, select
 
 from lodger.engine.core.clock import from_us
 from lodger.engine.core.errors import InputError
@@ -22,7 +22,7 @@ from lodger.engine.store.usage.usage import DAY_US, DayUsage, day_usage, today, 
 
 _NEVER = "00000000-0000-0000-0000-000000000000"
 #: No column has it: :func:`_by_budget` sorts.
-_BY_BUDGET = list_filter.Sort(tenants.c.id, lambda each: _UNLIMITED if each.budget is None else each.budget)
+_BY_BUDGET: ColumnElement[Any] = literal("budget")
 #: In the order by budgets, of a tenant without a limited one.
 _UNLIMITED = -1.0
 
@@ -81,10 +81,10 @@ def find(now_us: int, text: str | None) -> tuple[list_filter.Filter, Any]:
     )
     plain = of_tenants()
     sorts = {
-        "runs": list_filter.Sort(runs, lambda each: each.runs),
-        "failures": list_filter.Sort(failures, lambda each: each.failures),
-        "latest": list_filter.Sort(latest, lambda each: each.latest or _NEVER),
-        "plan": list_filter.Sort(func.coalesce(tenants.c.plan, ""), lambda each: each.plan or ""),
+        "runs": runs,
+        "failures": failures,
+        "latest": latest,
+        "plan": func.coalesce(tenants.c.plan, ""),
         "budget": _BY_BUDGET,
     }
     return list_filter.read(replace(plain, sorts={**plain.sorts, **sorts}), text, now_us), statement
@@ -107,12 +107,13 @@ def list_page(
         return [_made(row, usages[row.id]) for row in rows]
 
     if wanted.keys[0] is _BY_BUDGET:
-        ids, more = _by_budget(context, connection, now_us, wanted, place, limit)
+        places, more = _by_budget(context, connection, now_us, wanted, place, limit)
+        ids = [each[1] for each in places]
         found = {
             each.id: each for each in make_activities(list(connection.execute(statement.where(tenants.c.id.in_(ids)))))
         }
-        return LimitedList([found[each] for each in ids], more=more)
-    return read(connection, wanted.apply(statement, place), limit, make_activities)
+        return LimitedList([found[each] for each in ids], places, more=more)
+    return read(connection, wanted.apply(statement, place), limit, make_activities, wanted.keys)
 
 
 def _by_budget(
@@ -122,8 +123,8 @@ def _by_budget(
     wanted: list_filter.Filter,
     place: Sequence[Any] | None,
     limit: int,
-) -> tuple[list[str], bool]:
-    """Return the ids of a page of tenants by the use of their fullest budget, and whether more follow.
+) -> tuple[list[Any], bool]:
+    """Return the places of a page of tenants, use of the fullest budget and id, and whether more follow.
 
     Limits are those of the tenant, of its plan and of the settings, so that no column has the shares: all matching tenants are sorted here.
     """
@@ -137,7 +138,7 @@ def _by_budget(
     if place is not None:
         here = (float(place[0]), str(place[1]))
         places = [each for each in places if (each < here if wanted.falls else each > here)]
-    return [name for _share, name in places[:limit]], len(places) > limit
+    return [list(each) for each in places[:limit]], len(places) > limit
 
 
 def _made(row: Any, usage: DayUsage) -> TenantActivity:

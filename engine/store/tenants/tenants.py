@@ -9,7 +9,6 @@ from sqlalchemy.exc import IntegrityError
 
 from lodger.engine.core.access import names
 from lodger.engine.core.access.labels import parse_labels, written
-from lodger.engine.core.clock import to_us
 from lodger.engine.core.errors import Conflict, InputError, NotFound
 from lodger.engine.core.ids import PLATFORM, PLATFORM_PREFIX
 from lodger.engine.policy import budget_table
@@ -182,27 +181,15 @@ def require_active(connection: Connection, tenant_id: str) -> Tenant:
     Raises:
         Conflict: tenant_suspended.
     """
-    return ask_active(connection, tenant_id)()
-
-
-def ask_active(connection: Connection, tenant_id: str) -> Callable[[], Tenant]:
-    """Lock a tenant and ask for it; the returned function returns it, or raises as :func:`require_active`."""
     ready_queue.lock(connection, [tenant_id])
-    asked = ask(connection, tenant_id)
-
-    def read_active_tenant() -> Tenant:
-        """Return the tenant; raises Conflict unless it is active."""
-        tenant = asked()
-        if tenant.state != "active":
-            raise Conflict("tenant_suspended", tenant=tenant_id)
-        return tenant
-
-    return read_active_tenant
+    tenant = get(connection, tenant_id)
+    if tenant.state != "active":
+        raise Conflict("tenant_suspended", tenant=tenant_id)
+    return tenant
 
 
 def language() -> list_filter.Language:
     """Return the filter language of the list of tenants."""
-    identity = list_filter.Sort(tenants.c.id, lambda each: each.id)
     return list_filter.Language(
         fields={
             "id": list_filter.named(tenants.c.id),
@@ -215,12 +202,12 @@ def language() -> list_filter.Language:
         },
         words=list_filter.contains(tenants.c.id, tenants.c.name),
         sorts={
-            "id": identity,
-            "name": list_filter.Sort(tenants.c.name, lambda each: each.name),
-            "state": list_filter.Sort(tenants.c.state, lambda each: each.state),
-            "created": list_filter.Sort(tenants.c.created_us, lambda each: to_us(each.created_at)),
+            "id": tenants.c.id,
+            "name": tenants.c.name,
+            "state": tenants.c.state,
+            "created": tenants.c.created_us,
         },
-        tie=(identity,),
+        tie=(tenants.c.id,),
     )
 
 
@@ -233,7 +220,7 @@ def list_page(
     connection: Connection, found: list_filter.Filter, *, place: Sequence[Any] | None = None, limit: int | None = None
 ) -> LimitedList[Tenant]:
     """Return tenants that match a filter, in its order, beginning after a place."""
-    return read(connection, matching(found, place), limit, lambda rows: [_tenant(row) for row in rows])
+    return read(connection, matching(found, place), limit, lambda rows: [_tenant(row) for row in rows], found.keys)
 
 
 def edit(context: StoreContext, connection: Connection, tenant_id: str, wanted: Mapping[str, Any]) -> Tenant:

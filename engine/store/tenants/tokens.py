@@ -109,7 +109,7 @@ def list_page(
         statement = statement.where(_t.tenant_id == tenant_id)
     if before is not None:
         statement = statement.where(_t.id < before)
-    return read(connection, statement, limit, lambda rows: [_token(row) for row in rows])
+    return read(connection, statement, limit, lambda rows: [_token(row) for row in rows], [_t.id])
 
 
 def revoke(connection: Connection, token: str, now_us: int) -> Token:
