@@ -167,7 +167,7 @@ def _ledger(db: str | None, name: str | None, place: str, clock: Clock) -> Itera
     yield Check("schema", "ok", str(found.revision))
     with opened(db) as engine:
         file = engine.context.database.url.database
-        if not engine.context.database.driver.has_clock and file:
+        if not engine.context.database.driver.is_remote and file:
             yield _disk("disk of the ledger", Path(file).resolve())
         with engine.context.database.read() as connection:
             yield from engine.context.database.driver.check_settings(connection)
@@ -181,7 +181,7 @@ def _clock(engine: "Engine", clock: Clock) -> Check:
     """Check this machine's clock against the database server's."""
     from lodger.engine.store.context import database_us
 
-    if not engine.context.database.driver.has_clock:
+    if not engine.context.database.driver.is_remote:
         return Check("clock", "ok", "this host's own")
     with engine.context.database.read() as connection:
         asked_us = clock.now_us()

@@ -7,7 +7,7 @@ from sqlalchemy import Connection, bindparam, select, update
 
 from lodger.engine.core.execution import Claim
 from lodger.engine.effects.finished import Finished
-from lodger.engine.store.bulk import insert_absent
+from lodger.engine.store.bulk import insert_many
 from lodger.engine.store.context import StoreContext
 from lodger.engine.store.lifecycle.claims import Lease, holds_lease
 from lodger.engine.store.lifecycle.running_lines import encode_lines
@@ -86,7 +86,7 @@ def write(
         charged[claim.tenant_id, claim.started_us // usage.DAY_US].update(
             usage.chargeable(finished.spent, applied=False)
         )
-    insert_absent(connection, attempt_logs, logged)
+    insert_many(connection, attempt_logs, logged, absent=True)
     nearly = usage.charge(context, connection, charged)
     if warned is not None:
         warned += nearly

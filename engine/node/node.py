@@ -170,7 +170,7 @@ class Node:
             Monitor(context, self.attempts, host.process_metrics, self._walls), self.change_feed,
             Prefetcher(context), CommitWatch(context), LedgerCheck(context), self.clock_watch,
         ]  # fmt: skip
-        if store.database.driver.has_notifications and settings.listen_url != OFF:
+        if store.database.driver.is_remote and settings.listen_url != OFF:
             self.services.append(Listener(context))
         parts = NodeParts(context, host, self.attempts, self._deliver, self._pool)
         self.services += [made for make in SERVICES if (made := make(parts)) is not None]

@@ -111,7 +111,7 @@ class Engine(Nouns[Sync]):
             name=ledger_file.name_of(settings.ledgers, str(url_or_path)), deferred=deferred,
         )  # fmt: skip
         ids = ids or Identities(clock.now_us)
-        of_server = database.driver.has_clock and not injected
+        of_server = database.driver.is_remote and not injected
         return cls(
             StoreContext(
                 database,

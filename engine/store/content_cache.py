@@ -16,7 +16,7 @@ from lodger.engine.core.params import Field, read_fields
 from lodger.engine.core.settings import Settings
 from lodger.engine.policy import budget_table
 from lodger.engine.policy.budget_table import Allowance
-from lodger.engine.store.bulk import QueryMany
+from lodger.engine.store.bulk import ManyRows
 from lodger.engine.store.records import AnyRow
 from lodger.engine.store.schema.scheduling import script_versions, scripts
 from lodger.engine.store.stored_modules import runnable
@@ -57,7 +57,7 @@ _wanted = select(
     scripts.c.name, scripts.c.tenant_id, scripts.c.kind, script_versions.c.modules, script_versions.c.wasm,
     script_versions.c.grants, script_versions.c.fields,
 ).join_from(script_versions, scripts)  # fmt: skip
-_versions = QueryMany(
+_versions = ManyRows(
     {"tenant": scripts.c.tenant_id, "script": scripts.c.id, "number": scripts.c.version},
     lambda given, driver: driver.look_up(
         given,

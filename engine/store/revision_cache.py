@@ -2,10 +2,10 @@
 
 import json
 import threading
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from functools import lru_cache, partial
+from functools import lru_cache
 from typing import Any
 
 from sqlalchemy import Connection, select
@@ -26,12 +26,9 @@ from lodger.engine.recurrence.compile import (
 from lodger.engine.recurrence.rule import ScheduleRules
 from lodger.engine.recurrence.schedule import CompiledSchedule
 from lodger.engine.recurrence.search import SearchedTo
-from lodger.engine.store.bulk import QueryMany
+from lodger.engine.store.bulk import ManyRows
 from lodger.engine.store.records import AnyRow
 from lodger.engine.store.schema.scheduling import schedule_revisions
-
-#: ``compile_schedule(rules, now=…)`` of :mod:`lodger.engine.recurrence.compile`.
-Compile = Callable[..., CompiledSchedule]
 
 #: Number of cached revisions; with half as many more, all but the most recently used leave.
 KEPT = 20_000
@@ -123,19 +120,12 @@ class PreparedRules:
 class RevisionCache:
     """A bounded, thread-safe cache of compiled revisions."""
 
-    def __init__(self, settings: Settings, compiler: Compile = compile_schedule) -> None:
+    def __init__(self, settings: Settings) -> None:
         self._settings = settings
-        self._compile = compiler
         self._kept: LRUCache[tuple[str, str, int], Revision] = LRUCache(KEPT)
         #: Held by changes of the cache: it cannot be iterated while another thread adds to it.
         self._changing = threading.Lock()
-        #: Compiles rules without relative times, which therefore do not depend on the present.
-        self._compile_absolute = lru_cache(_KEPT_RULES)(partial(self._compile, now=from_us(0)))
         self._generations: dict[str, int] = {}
-
-    def without_compiler(self) -> "RevisionCache":
-        """Return a cache that does not compile rules: its revisions have no slots. For rows that may be rolled back."""
-        return RevisionCache(self._settings, _refuse_to_compile)
 
     def check_generation(self, tenant: str, generation: int) -> bool:
         """Store a tenant's generation; return whether it changed, in which case the tenant's revisions are dropped.
@@ -161,9 +151,9 @@ class RevisionCache:
             RuleInvalid: a rule is invalid.
         """
         try:
-            return self._compile_absolute(with_absolute_times(rules, anchor))
+            return _compile_absolute(with_absolute_times(rules, anchor))
         except TypeError:  # unhashable values from JSON: the compiler reports them
-            return self._compile(rules, now=anchor)
+            return compile_schedule(rules, now=anchor)
 
     def prepare(
         self,
@@ -231,15 +221,18 @@ class RevisionCache:
                 self._kept[row.tenant_id, row.schedule_id, row.revision] = made
         return found
 
-    def read(self, row: AnyRow) -> Revision:
+    def read(self, row: AnyRow, *, compiled: bool = True) -> Revision:
         """Convert a row to a revision.
+
+        Args:
+            compiled: compile its rules; otherwise it has no slots. For rows that may be rolled back.
 
         Raises:
             InputError, ValueError, TypeError, KeyError: something other than its rules cannot be read.
         """
         rules, fault = decode_rules(row.rules), None
         try:
-            recurrence = self.compile_rules(rules, from_us(row.anchor_us))
+            recurrence = self.compile_rules(rules, from_us(row.anchor_us)) if compiled else CompiledSchedule(())
         except Exception as error:  # noqa: BLE001 - rules that do not compile stop this schedule only
             recurrence, fault = CompiledSchedule(()), _unreadable(error)
         return Revision(
@@ -265,7 +258,7 @@ def _rows(connection: Connection, absent: set[tuple[str, str, int]]) -> Sequence
 
 
 _c = schedule_revisions.c
-_by_key = QueryMany(
+_by_key = ManyRows(
     {"tenant": _c.tenant_id, "schedule": _c.schedule_id, "number": _c.revision},
     lambda given, driver: driver.look_up(
         given,
@@ -275,6 +268,12 @@ _by_key = QueryMany(
         _c.revision == given.c.number,
     ),
 )
+
+
+@lru_cache(_KEPT_RULES)
+def _compile_absolute(rules: ScheduleRules) -> CompiledSchedule:
+    """Compile rules without relative times, which therefore do not depend on the present."""
+    return compile_schedule(rules, now=from_us(0))
 
 
 # Many schedules share a few hundred policies: each is parsed once.
@@ -317,8 +316,3 @@ def _unreadable(error: Exception) -> str:
     """Return the note of a schedule with rules that cannot be read."""
     what: Any = getattr(error, "what", None) or error
     return f"paused by the engine, because its rules cannot be read: {what}"[:500]
-
-
-def _refuse_to_compile(_rules: ScheduleRules, *, now: datetime) -> CompiledSchedule:
-    """Raise ValueError, so that a revision has no slots and a fault."""
-    raise ValueError(f"rules are not compiled here, {now}")

@@ -82,34 +82,22 @@ class PlantedBug:
 
 
 _REFRESH = r"UPDATE lodger_turns SET startable_at="
-_TAKE = r"UPDATE lodger_actions SET state=\?, node_id=\?, lease_epoch=\?, attempt="
+_TAKE = r"UPDATE lodger_actions SET state=\?, node_id=given.node_id, lease_epoch=given.lease_epoch, attempt="
 _FIRST = r"^WITH given \(tenant, labels, maximum\) .* AS rank .*$"
-_MOVE = r"UPDATE lodger_schedule_clock SET state=\?, next_at="
+_MOVE = r"UPDATE lodger_schedule_clock SET state=given.state, next_at="
 _RELEASE = r"UPDATE lodger_actions SET held=\?"
-_ENDED = r"UPDATE lodger_actions SET due_at=\?, state="
+_ENDED = r"UPDATE lodger_actions SET due_at=given.due_at, state="
 _CANCEL = r"UPDATE lodger_actions SET state=\?, held=\?, reason=\?, node_id="
 _SUSPEND = (
     r"UPDATE lodger_actions SET state=\?, node_id=\?, lease_epoch=\?, started_us=\?, deadline_us=\? "
     r"WHERE lodger_actions.tenant_id = \? AND state = 'running'$"
 )
 _SLOTS = r"INSERT INTO lodger_actions .*ON CONFLICT DO NOTHING"
-_STEP = r"UPDATE lodger_actions SET script_id=\?, script_version=\?, step="
-
-
-def _without_gaps(insert: re.Match[str]) -> str:
-    """Return the statement that inserts a row only if it is not a gap."""
-    columns = insert[1].split(", ")
-    if "slot_to" not in columns:
-        return insert[0]
-    cells = ", ".join(f"?{number}" for number in range(1, len(columns) + 1))
-    where = f"WHERE ?{columns.index('slot_to') + 1} IS NULL"
-    return f"INSERT INTO lodger_actions ({insert[1]}) SELECT {cells} {where} ON CONFLICT DO NOTHING"
+_STEP = r"UPDATE lodger_actions SET script_id=given.script_id, script_version=given.script_version, step="
 
 
 IN_THE_SQL = [
-    PlantedBug(
-        "turns are not refreshed", rf"({_REFRESH}.*WHERE lodger_turns.tenant_id = \?)$", r"\1 AND 0", 1, "turns are"
-    ),
+    PlantedBug("turns are not refreshed", rf"({_REFRESH}.*)$", r"\1 AND 0", 1, "turns are"),
     PlantedBug("a turn ignores the cap", rf"({_REFRESH}.*)< lodger_turns.cap", r"\1< 1000000", 2, "turns are", FEW, 2),
     PlantedBug(
         "a turn ignores retries",
@@ -169,8 +157,8 @@ IN_THE_SQL = [
     ),
     PlantedBug(
         "a served tenant keeps its turn",
-        r"UPDATE lodger_turns SET served_us=\?, ",
-        "UPDATE lodger_turns SET served_us=served_us + 0 * ?, ",
+        r"UPDATE lodger_turns SET served_us=derived.served_us, ",
+        "UPDATE lodger_turns SET served_us=lodger_turns.served_us, ",
         4,
         "tenants are served",
         shape=CROWDED,
@@ -191,13 +179,18 @@ IN_THE_SQL = [
         "nothing expires",
         first=2,
     ),
-    PlantedBug("a tick accounts for a second too much", rf"({_MOVE}\?, accounted_us=)\?", r"\1? + 1000000", 1),
-    PlantedBug("a tick does not store its progress", rf"({_MOVE}\?, accounted_us=)\?", r"\1min(?, accounted_us)", 1),
-    PlantedBug("the next slot is set a second late", rf"({_MOVE})\?", r"\1? + 1000000", 1, "an enabled schedule"),
+    PlantedBug("a tick accounts for a second too much", rf"({_MOVE}.*? accounted_us=)", r"\g<1>1000000 + ", 1),
+    PlantedBug(
+        "a tick does not store its progress",
+        rf"({_MOVE}.*? accounted_us=)(given.accounted_us)",
+        r"\1min(\2, lodger_schedule_clock.accounted_us)",
+        1,
+    ),
+    PlantedBug("the next slot is set a second late", rf"({_MOVE})", r"\g<1>1000000 + ", 1, "an enabled schedule"),
     PlantedBug(
         "gaps are not written",
-        r"INSERT INTO lodger_actions \(([^)]*)\) VALUES .*ON CONFLICT DO NOTHING",
-        _without_gaps,
+        r"(INSERT INTO lodger_actions .*given.slot_to.*WHERE 1 = 1)",
+        r"\1 AND given.slot_to IS NULL",
         2,
         "each slot",
         first=2,
@@ -210,7 +203,7 @@ IN_THE_SQL = [
     ),
     PlantedBug(
         "held actions do not wait for their predecessors",
-        rf"({_RELEASE}.*)NOT \(EXISTS \((.*ahead.held = \?)\)\)",
+        rf"({_RELEASE}.*)NOT \(EXISTS \((.*ahead.held = 0)\)\)",
         r"\1(EXISTS (\2) OR 1)",
         3,
         "actions of a serial",
@@ -224,11 +217,11 @@ IN_THE_SQL = [
         "a serial schedule",
         first=2,
     ),
-    PlantedBug("the next held action is not released", rf"({_RELEASE} WHERE )", r"\g<1>0 AND ", 2, "a held action"),
+    PlantedBug("the next held action is not released", rf"({_RELEASE}.*)$", r"\1 AND 0", 2, "a held action"),
     PlantedBug(
         "the end of an attempt has no row",
-        r"(INSERT INTO lodger_attempts .*) VALUES \((.*)\)$",
-        r"\1 SELECT \2 WHERE 0",
+        r"(INSERT INTO lodger_attempts .*WHERE 1 = 1)$",
+        r"\1 AND 0",
         1,
         "an attempt that ended",
     ),
@@ -241,7 +234,7 @@ IN_THE_SQL = [
     ),
     PlantedBug(
         "a step is started twice",
-        r"(SET script_id=\?, script_version=\?, step=\(lodger_actions.step \+ )\?",
+        rf"({_STEP}\(lodger_actions.step \+ )\?",
         r"\g<1>0 * ?",
         2,
     ),
@@ -277,8 +270,8 @@ IN_THE_SQL = [
     ),
     PlantedBug(
         "what the machine took away waits like a failure",
-        rf"({_ENDED})\?",
-        r"\1replace(?, 'ready', 'waiting_retry')",
+        rf"({_ENDED})given.state",
+        r"\1replace(given.state, 'ready', 'waiting_retry')",
         2,
         "what the machine took away is ready",
         first=2,
@@ -318,18 +311,20 @@ IN_THE_SQL = [
 ]
 
 IN_THE_ORDER = [
-    PlantedBug("slots are committed before their schedule's position", rf"{_MOVE}\?, accounted_us=\?, wake", None, 2),
+    PlantedBug("slots are committed before their schedule's position", rf"{_MOVE}.*, wake", None, 2),
     PlantedBug("slots are committed before they are planned", _SLOTS, None, 2, first=2),
     PlantedBug("turns are refreshed in a transaction of their own", _REFRESH, None, 1, "turns are"),
     PlantedBug("effects are committed before the outcome", _ENDED, None, 1, "effects come"),
-    PlantedBug("the outcome is committed before its attempt's row", r"INSERT INTO lodger_attempts .* VALUES", None, 1),
+    PlantedBug(
+        "the outcome is committed before its attempt's row", r"INSERT INTO lodger_attempts .*WHERE 1 = 1$", None, 1
+    ),
     PlantedBug(
         "the outcome is committed before its charge", r"INSERT INTO lodger_usage_days", None, 1, "a run is charged"
     ),
     PlantedBug("the next held action is released later", _RELEASE, None, 3),
     PlantedBug(
         "an edit is committed before its schedule's position",
-        rf"{_MOVE}\?, accounted_us=\?, revision=",
+        r"UPDATE lodger_schedule_clock SET state=\?, next_at=\?, accounted_us=\?, revision=",
         None,
         6,
         shape=replace(FEW, focus="edit"),

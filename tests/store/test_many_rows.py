@@ -8,7 +8,7 @@ from sqlalchemy import BigInteger, Column, Double, LargeBinary, MetaData, Table,
 from tests.store.bench import Bench
 
 from lodger.engine.core.errors import InputError
-from lodger.engine.store.bulk import QueryMany, UpdateMany, add_many, insert_many
+from lodger.engine.store.bulk import ManyRows, add_many, insert_many, update_many
 from lodger.engine.store.drivers.postgresql.rows import columns
 from lodger.engine.store.drivers.sqlite.rows import TOGETHER
 
@@ -67,27 +67,27 @@ def test_bytes_stay_what_they_are(bench: Bench, table: Table) -> None:
 
 
 def test_what_is_there_is_left_or_added_to_or_set(bench: Bench, table: Table) -> None:
-    setting = UpdateMany(table, {"k_id": "id"}, ("said",), {"number": 0.5}, {"count": table.c.count + 1})
+    setting = update_many(table, {"k_id": "id"}, ("said",), {"number": 0.5}, {"count": table.c.count + 1})
     with bench.engine.context.database.write() as connection:
         insert_many(connection, table, [{"id": 1, "count": 1}, {"id": 2, "count": 2}])
         insert_many(connection, table, [{"id": 1, "count": 99}, {"id": 4, "count": 4}], absent=True)
         add_many(connection, table, ("id",), [{"id": 1, "count": 10}, {"id": 3, "count": 30}])
-        setting.run(connection, [{"k_id": 2, "said": 'a"b\\'}, {"k_id": 9, "said": "nobody"}])
-        setting.run(connection, [])
+        setting.rows(connection, [{"k_id": 2, "said": 'a"b\\'}, {"k_id": 9, "said": "nobody"}])
+        setting.rows(connection, [])
     assert _rows(bench) == {1: (None, None, 11), 2: ('a"b\\', 0.5, 3), 3: (None, None, 30), 4: (None, None, 4)}
 
 
 @pytest.mark.parametrize("number", [TOGETHER - 1, TOGETHER, 2 * TOGETHER, 3 * TOGETHER + 7])
 def test_hundreds_of_rows_are_each_done_once(bench: Bench, table: Table, number: int) -> None:
-    """On SQLite a hundred go in one statement and the rest by themselves: none is left out, none done twice."""
-    setting = UpdateMany(table, {"k_id": "id"}, ("said",), {"number": 0.5}, {"count": table.c.count + 1})
+    """On SQLite a hundred go in one statement: none is left out, none done twice."""
+    setting = update_many(table, {"k_id": "id"}, ("said",), {"number": 0.5}, {"count": table.c.count + 1})
     every = range(number)
     with bench.engine.context.database.write() as connection:
         insert_many(connection, table, [{"id": at, "said": None, "count": 1} for at in every if at % 3])
         said = [{"id": at, "said": SAID[at % len(SAID)], "count": 5} for at in every]
         insert_many(connection, table, said, absent=True)
         add_many(connection, table, ("id",), [{"id": at, "count": 10} for at in [*every, number]])
-        setting.run(connection, [{"k_id": at, "said": f"now {at}"} for at in [*every, number + 1] if at % 2])
+        setting.rows(connection, [{"k_id": at, "said": f"now {at}"} for at in [*every, number + 1] if at % 2])
     expected = {at: (None if at % 3 else SAID[at % len(SAID)], None, 11 if at % 3 else 15) for at in every}
     expected |= {at: (f"now {at}", 0.5, expected[at][2] + 1) for at in every if at % 2}
     assert _rows(bench) == expected | {number: (None, None, 10)}
@@ -95,7 +95,7 @@ def test_hundreds_of_rows_are_each_done_once(bench: Bench, table: Table, number:
 
 @pytest.mark.parametrize("number", [0, 1, 7, 8, 9, 65, 600])
 def test_one_question_for_many_rows_answers_for_each(bench: Bench, table: Table, number: int) -> None:
-    question = QueryMany(
+    question = ManyRows(
         {"id": table.c.id, "minimum": table.c.count},
         lambda given, _driver: select(table.c.id).where(table.c.id == given.c.id, table.c.count >= given.c.minimum),
     )

@@ -5,7 +5,8 @@ from sqlalchemy import Connection
 from lodger.engine.data.changes.feed import source_of
 from lodger.engine.data.sets.dataset import TableDataset
 from lodger.engine.store.drivers import Driver, driver_of
-from lodger.engine.store.drivers.features import RowSecurity, WatchedTable
+from lodger.engine.store.drivers.features import WatchedTable
+from lodger.engine.store.drivers.postgresql.row_security import RowSecurity
 
 _PREFIX = "lodger_changes_"
 #: Inserts, updates, deletes.

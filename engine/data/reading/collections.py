@@ -10,7 +10,7 @@ from lodger.engine.data.reading import document_index
 from lodger.engine.data.sets.expose import NAME
 from lodger.engine.data.values.fields import PATH
 from lodger.engine.data.values.stored import document_row
-from lodger.engine.store.bulk import insert_absent
+from lodger.engine.store.bulk import insert_many
 from lodger.engine.store.connection.database import read_together
 from lodger.engine.store.drivers import prepared
 from lodger.engine.store.queue import ready_queue
@@ -103,9 +103,8 @@ def build(connection: Connection, tenant_id: str, name: str, path: str) -> bool:
         .limit(AT_ONCE)
     ).all()
     fixed = {"tenant_id": tenant_id, "collection": name}
-    insert_absent(
-        connection, entries, [document_index.entry(path, document_row(row.id, row.body)) | fixed for row in rows]
-    )
+    found = [document_index.entry(path, document_row(row.id, row.body)) | fixed for row in rows]
+    insert_many(connection, entries, found, absent=True)
     complete = len(rows) < AT_ONCE
     upto = rows[-1].id if rows else state.upto
     prepared.write(connection, update(collection_indexes).where(*mine).values(complete=int(complete), upto=upto))

@@ -102,15 +102,12 @@ def _resolved(source: str | URL | Engine) -> tuple[Driver, Engine]:
             return driver_of(source), source
         url = addresses.parse(source, absolute=False)
         driver = driver_named(url.get_backend_name())
-        if driver is not None:
-            return driver, driver.open_platform(url)
-        name = sa.create_engine(url).name
+        return driver, driver.open_platform(url)
     except LookupError:
-        assert isinstance(source, Engine)
-        name = source.name
+        name = source.name if isinstance(source, Engine) else url.get_backend_name()
+        raise InputError("database_url.foreign", name=name) from None
     except addresses.UNOPENABLE as error:
         raise InputError("database_url.unopened", reason=str(error)) from error
-    raise InputError("database_url.foreign", name=name)
 
 
 def state_of(error: DBAPIError) -> str | None:

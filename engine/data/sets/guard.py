@@ -18,7 +18,7 @@ from lodger.engine.data.sets.dataset import Collection, Dataset, TableDataset, d
 from lodger.engine.data.sets.tenant_views import view
 from lodger.engine.data.sets.uniqueness import cross_tenant_unique_columns
 from lodger.engine.store.drivers import driver_of
-from lodger.engine.store.drivers.features import RowSecurity
+from lodger.engine.store.drivers.postgresql.row_security import RowSecurity
 
 if TYPE_CHECKING:
     from lodger.engine.data.sets.datasets import Datasets

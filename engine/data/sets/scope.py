@@ -98,15 +98,15 @@ class Scope:
 
     def insert_document(self, connection: sa.Connection, rows: Collection, key: str, body: str, now_us: int) -> None:
         """Insert a document. A server executes this, and the two below, with the next awaited statement."""
-        _insert_document.run(connection, self._document(rows, key) | {"text": body, "now": now_us})
+        _insert_document.rows(connection, self._document(rows, key) | {"text": body, "now": now_us})
 
     def update_document(self, connection: sa.Connection, rows: Collection, key: str, body: str, now_us: int) -> None:
         """Replace the body of a document that this transaction has locked."""
-        _update_document.run(connection, self._document(rows, key) | {"text": body, "now": now_us})
+        _update_document.rows(connection, self._document(rows, key) | {"text": body, "now": now_us})
 
     def delete_document(self, connection: sa.Connection, rows: Collection, key: str) -> None:
         """Delete a document that this transaction has locked."""
-        _delete_document.run(connection, self._document(rows, key))
+        _delete_document.rows(connection, self._document(rows, key))
 
     def set_value(
         self, connection: sa.Connection, of: str, key: str, value: str | None, expires_us: int | None, now_us: int
@@ -114,11 +114,11 @@ class Scope:
         """Set or, with None, delete the value of a key; the caller holds the tenant's lock."""
         place: dict[str, Any] = {"tenant": self.tenant_id, "of": of, "name": key}
         if value is None:
-            _delete_value.run(connection, place)
+            _delete_value.rows(connection, place)
             return
         values = place | {"text": value, "until": expires_us, "now": now_us}
-        _update_value.run(connection, values)
-        _insert_value.run(connection, values)
+        _update_value.rows(connection, values)
+        _insert_value.rows(connection, values)
 
     def _document(self, rows: Collection, key: str) -> dict[str, Any]:
         """Return the key columns of a document."""

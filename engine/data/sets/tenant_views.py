@@ -8,7 +8,8 @@ import sqlalchemy as sa
 from sqlalchemy import Column, Connection, Table
 
 from lodger.engine.data.sets.dataset import TableDataset
-from lodger.engine.store.drivers.features import RowSecurity, View, ViewPlan
+from lodger.engine.store.drivers.features import View, ViewPlan
+from lodger.engine.store.drivers.postgresql.row_security import RowSecurity
 
 
 def view_dataset(rows: TableDataset, schema: str) -> TableDataset:

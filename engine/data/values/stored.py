@@ -52,7 +52,7 @@ def bound_type(field: ColumnField, driver: Driver) -> Any:
         return String()
     if field.kind is Kind.DECIMAL:
         # A precision would round the value before it is compared.
-        return driver.decimal_type()
+        return driver.decimal_type
     return driver.integer_type(field.column) if field.kind in (Kind.INT, Kind.BIGINT) else field.column.type
 
 

@@ -323,7 +323,7 @@ class TenantImport:
         """Decode every revision as the engine does, so that none of them fails in a tick of all tenants."""
         r, k, a = s.schedule_revisions.c, s.schedule_clock.c, s.actions.c
         # Rules are not compiled: it takes long, and rules that do not compile stop their own schedule only.
-        cache, keys = self._context.revision_cache.without_compiler(), set()
+        keys = set()
         scripts = {script for script, _version in self._known}
         revisions, *needed = self._rows(
             select(s.schedule_revisions).where(r.tenant_id == self._tenant),
@@ -335,7 +335,7 @@ class TenantImport:
         )
         for row in revisions:
             try:
-                made = cache.read(row)
+                made = self._context.revision_cache.read(row, compiled=False)
                 require_placement(made.conduct, self._tenant)
                 self._context.content_cache.grants(made.grants)
                 for step in range(max(1, len(made.steps))):

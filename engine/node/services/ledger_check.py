@@ -67,4 +67,4 @@ class LedgerCheck(Service):
                 )
             )
             context.surrender("the database is not the one of before: a standby took over, or a backup was restored")
-        return context.settings.lease_s if context.store.database.driver.has_clock else 3600.0
+        return context.settings.lease_s if context.store.database.driver.is_remote else 3600.0

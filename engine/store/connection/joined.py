@@ -15,7 +15,6 @@ from lodger.engine.core.context_values import holding
 from lodger.engine.core.errors import InputError
 from lodger.engine.store.connection.database import Database
 from lodger.engine.store.drivers.borrowed import borrow
-from lodger.engine.store.drivers.prepared import ForeignCursor
 from lodger.engine.store.schema.nodes import ledger
 
 #: The connection that the verb of this context joins.
@@ -40,7 +39,6 @@ def joined(database: Database, committed: Callable[[], None]) -> Connection | No
     if given is None:
         return None
     found = borrow(given, database.engine)
-    ForeignCursor(found)
     try:
         there = inspect(found).has_table(ledger.name)
         same = there and found.scalar(select(ledger.c.identity)) == _identity(database)
@@ -48,6 +46,7 @@ def joined(database: Database, committed: Callable[[], None]) -> Connection | No
         raise InputError("connection_elsewhere") from error
     if not same:
         raise InputError("connection_elsewhere")
+    database.driver.require_begun(found)
     if isinstance(given, Connection):
         event.listen(found, "commit", lambda _connection: committed(), once=True)
     return found

@@ -23,7 +23,7 @@ class Hints:
     def send(self, connection: Connection, elapsed_s: float) -> None:
         """Send a notification with this transaction, unless one was sent within ``WINDOW_S``."""
         driver = driver_of(connection)
-        if not driver.has_notifications or 0 <= elapsed_s - self._sent_s < WINDOW_S:
+        if not driver.is_remote or 0 <= elapsed_s - self._sent_s < WINDOW_S:
             return
         driver.notify(connection, CHANNEL)
         self._sent_s = elapsed_s

@@ -12,7 +12,7 @@ from collections.abc import Callable, Collection, Generator, Iterator, Mapping, 
 from contextlib import AbstractContextManager, contextmanager
 from importlib import import_module
 from pathlib import Path
-from typing import Any, ClassVar, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
 
 from sqlalchemy import Column, Connection, Engine, Select, Table, TextClause, func, true
 from sqlalchemy.engine import URL
@@ -23,6 +23,10 @@ from sqlalchemy.util import LRUCache
 
 from lodger.engine.core.errors import Unavailable
 from lodger.engine.store.drivers import features
+
+if TYPE_CHECKING:
+    from lodger.engine.store.drivers.postgresql.commits import ServerWatcher
+    from lodger.engine.store.drivers.postgresql.row_security import RowSecurity
 
 T = TypeVar("T")
 #: Execution option in which an engine stores its driver.
@@ -45,12 +49,15 @@ class Driver(ABC):
     Attributes:
         name: URL scheme of its addresses.
         aliases: further URL schemes.
-        is_remote: a server answers, which may be far away: questions are asked together, even some that may not be needed.
-        has_row_locks: many transactions write at once and lock rows; otherwise one transaction writes at a time.
-        has_lateral: a subquery of FROM may refer to the tables before it.
-        has_clock: all processes share the server's clock, and leases use it.
-        has_notifications: a transaction can notify other processes (:meth:`notify`, :meth:`notifications`).
+        is_remote: a server answers. It may be far away: questions are asked together, even some that may not be needed. All processes
+            share its clock, which leases use, and a transaction can notify them (:meth:`notify`, :meth:`notifications`).
+        has_row_locks: many transactions write at once and lock rows, and a subquery of FROM may refer to the tables before it; otherwise
+            one transaction writes at a time.
         has_zones: a timestamp column can keep its zone.
+        read_options: execution options of a read-only transaction on the ledger's own pool.
+        identifiers: quotes identifiers in handwritten SQL, without doubling percent signs.
+        transaction_number_sql: SQL for the number of the present transaction; a constant where one transaction writes at a time.
+        decimal_type: type of bound decimals.
         hot_options: options of its DBAPI's cursor for each statement of the hot path.
         backup_begins: first bytes of a file of :meth:`backup`.
         sql: statements of its ``.sql`` file by name, ``unique_rules`` and ``count_triggers`` among them.
@@ -60,10 +67,11 @@ class Driver(ABC):
     aliases: ClassVar[tuple[str, ...]] = ()
     is_remote: ClassVar[bool] = False
     has_row_locks: ClassVar[bool] = False
-    has_lateral: ClassVar[bool] = False
-    has_clock: ClassVar[bool] = False
-    has_notifications: ClassVar[bool] = False
     has_zones: ClassVar[bool] = False
+    read_options: ClassVar[Mapping[str, Any]]
+    identifiers: ClassVar[IdentifierPreparer]
+    transaction_number_sql: ClassVar[str]
+    decimal_type: ClassVar[Any]
     hot_options: ClassVar[Mapping[str, Any]] = {}
     backup_begins: ClassVar[bytes]
     sql: ClassVar[Mapping[str, TextClause]]
@@ -105,11 +113,6 @@ class Driver(ABC):
         """Return a function that opens a write transaction on the ledger's pool: one at a time, if the database has one writer."""
         return pool
 
-    @property
-    @abstractmethod
-    def read_options(self) -> Mapping[str, Any]:
-        """Return the execution options of a read-only transaction on the ledger's own pool."""
-
     def read_together(self, connection: Connection, works: Sequence[Callable[[], Any]]) -> list[Callable[[], Any]]:
         """Run functions that read by one connection; return a function for each that returns its result or raises its error."""
         return list(works)
@@ -117,6 +120,9 @@ class Driver(ABC):
     @abstractmethod
     def begin_platform(self, connection: Connection, *, write: bool) -> None:
         """Begin a transaction on a pool that may be the platform's own, and bound its waits."""
+
+    def require_begun(self, connection: Connection) -> None:  # noqa: B027 - most begin with any statement
+        """Begin a caller's transaction if its database module begins one with some statements only."""
 
     def platform_options(self, *, write: bool) -> Mapping[str, Any]:
         """Return the execution options of a transaction on a platform's pool, before :meth:`begin_platform`."""
@@ -150,7 +156,7 @@ class Driver(ABC):
 
     def server_watcher(
         self, url: URL, patience_s: float, nodes: Table, heartbeat: Collection[str]
-    ) -> features.ServerWatcher | None:
+    ) -> ServerWatcher | None:
         """Return a commit watcher that queries a server, or None if there is no server. The caller closes it.
 
         Args:
@@ -220,20 +226,15 @@ class Driver(ABC):
         """Return the INSERT that has ``on_conflict_do_nothing`` and ``on_conflict_do_update``."""
 
     @abstractmethod
-    def row_writer(
-        self, types: Mapping[str, ColumnElement[Any]], each: Callable[[], Any], over: Callable[[Any], Any]
-    ) -> features.RowWriter:
-        """Compile a statement that is run for each of many rows.
+    def row_statement(
+        self, types: Mapping[str, ColumnElement[Any]], over: Callable[[Any], Any]
+    ) -> features.RowStatement:
+        """Compile a statement about many given rows.
 
         Args:
             types: names of a row's fields, each with a column of its type.
-            each: builds the statement for one row, with bound values of these names.
             over: builds the statement for a table named ``given`` with these columns.
         """
-
-    @abstractmethod
-    def row_query(self, types: Mapping[str, ColumnElement[Any]], over: Callable[[Any], Any]) -> features.RowQuery:
-        """Compile a query about many rows; arguments as for :meth:`row_writer`."""
 
     @abstractmethod
     def look_up(self, given: Any, wanted: Select[Any], *conditions: ColumnElement[bool]) -> Select[Any]:
@@ -256,11 +257,6 @@ class Driver(ABC):
 
     # Expressions
 
-    @property
-    @abstractmethod
-    def identifiers(self) -> IdentifierPreparer:
-        """Return what quotes identifiers in handwritten SQL, without doubling percent signs."""
-
     def execute_text(self, connection: Connection, statement: str) -> None:
         """Run a statement without parameters exactly as written, percent signs included."""
         connection.exec_driver_sql(statement)
@@ -269,12 +265,8 @@ class Driver(ABC):
     def bytewise_sql(self, text: str) -> str:
         """Return SQL that compares this SQL text by code points, whatever its type or collation."""
 
-    @abstractmethod
-    def transaction_number_sql(self) -> str:
-        """Return SQL for the number of the present transaction; a constant on databases with one writer at a time."""
-
     def now_us(self) -> ColumnElement[int]:
-        """Return the server's time at the statement, in microseconds since 1970; see :attr:`has_clock`."""
+        """Return the server's time at the statement, in microseconds since 1970; see :attr:`is_remote`."""
         raise NotImplementedError
 
     @abstractmethod
@@ -313,10 +305,6 @@ class Driver(ABC):
             CallRefused: too_many_digits.
         """
         return value
-
-    @abstractmethod
-    def decimal_type(self) -> Any:
-        """Return the type of bound decimals."""
 
     def integer_type(self, column: Column[Any]) -> Any:
         """Return the type of bound integers that are compared with a column."""
@@ -434,7 +422,7 @@ class Driver(ABC):
 
     @abstractmethod
     def trigger_statements(
-        self, watched: features.WatchedTable, security: features.RowSecurity | None, *, wanted: bool
+        self, watched: features.WatchedTable, security: RowSecurity | None, *, wanted: bool
     ) -> list[str]:
         """Return the statements that recreate a table's triggers, or only drop them.
 
@@ -442,7 +430,7 @@ class Driver(ABC):
             security: has the function that they call, where the database needs one.
         """
 
-    def row_security(self, connection: Connection) -> features.RowSecurity | None:
+    def row_security(self, connection: Connection) -> RowSecurity | None:
         """Return role, views and policies that show one tenant's rows, for a connection's user; None where there is no such feature."""
         del connection
         return None
@@ -466,21 +454,19 @@ def drivers() -> list[Driver]:
     return [_DRIVERS[name] for name in sorted(_DRIVERS) if _DRIVERS[name].name == name]
 
 
-def driver_named(name: str) -> Driver | None:
-    """Return the driver with this name or alias, None if there is none."""
-    if name not in _DRIVERS and name in _BUILT_IN:
-        register(import_module(_BUILT_IN[name]).DRIVER)
+def driver_named(name: str) -> Driver:
+    """Return the driver with this name or alias; raises LookupError if there is none."""
     if name not in _DRIVERS:
         drivers()
-    return _DRIVERS.get(name)
+    if name not in _DRIVERS:
+        raise LookupError(f"Lodger has no driver for {name}")
+    return _DRIVERS[name]
 
 
 def driver_of(bind: Connection | Engine) -> Driver:
     """Return the driver of a connection or pool, including one created by the platform."""
-    found: Driver | None = bind.get_execution_options().get(OPTION) or driver_named(bind.dialect.name)
-    if found is None:
-        raise LookupError(f"no driver for {bind.dialect.name}")
-    return found
+    found: Driver | None = bind.get_execution_options().get(OPTION)
+    return found or driver_named(bind.dialect.name)
 
 
 class PerDriver(Generic[T]):
@@ -492,9 +478,7 @@ class PerDriver(Generic[T]):
 
     def of(self, connection: Connection) -> T:
         """Return the statement for the driver of this connection."""
-        driver = connection.get_execution_options().get(OPTION)
-        found = self._built.get(driver) if driver is not None else None
-        if found is None:
-            driver = driver_of(connection)
-            found = self._built[driver] = self._build(driver)
-        return found
+        driver = driver_of(connection)
+        if driver not in self._built:
+            self._built[driver] = self._build(driver)
+        return self._built[driver]

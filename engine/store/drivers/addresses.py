@@ -78,10 +78,10 @@ def _driver_of(url: URL) -> Driver:
     Raises:
         InputError: database_url.
     """
-    driver = driver_named(url.get_backend_name())
-    if driver is None:
-        raise InputError("database_url.dialect", dialect=url.get_backend_name())
-    return driver
+    try:
+        return driver_named(url.get_backend_name())
+    except LookupError:
+        raise InputError("database_url.dialect", dialect=url.get_backend_name()) from None
 
 
 def mask_password(url: str) -> str:

@@ -9,7 +9,7 @@ from sqlalchemy.sql.elements import ColumnElement
 from sqlalchemy.sql.functions import GenericFunction
 from sqlalchemy.sql.visitors import InternalTraversal
 
-from lodger.engine.store.drivers import Driver, driver_named
+from lodger.engine.store.drivers import driver_named
 
 S = TypeVar("S", bound=Select[Any])
 #: UUIDv7: 36 characters in SQLite, 16 bytes in PostgreSQL, ``str`` in Python on both.
@@ -45,14 +45,6 @@ def indexed_by(statement: S, table: Table, index: str) -> S:
     return statement.with_hint(table, f"INDEXED BY {index}", "sqlite")
 
 
-def _driver(compiler: Any) -> Driver:
-    """Return the driver of the dialect that a statement is compiled for."""
-    found = driver_named(compiler.dialect.name)
-    if found is None:
-        raise LookupError(f"no driver for {compiler.dialect.name}")
-    return found
-
-
 class Bytewise(ColumnElement[str]):
     """The code points of a text column: compared, ordered and grouped alike on every database.
 
@@ -76,7 +68,7 @@ class Bytewise(ColumnElement[str]):
 @compiles(Bytewise)
 def _bytewise(element: Bytewise, compiler: Any, **options: Any) -> str:
     """Compile a text that is compared by its code points, in the SQL of a driver."""
-    return _driver(compiler).bytewise_sql(compiler.process(element.column, **options))
+    return driver_named(compiler.dialect.name).bytewise_sql(compiler.process(element.column, **options))
 
 
 def same_text(column: ColumnElement[Any], bound: ColumnElement[Any]) -> ColumnElement[bool]:
@@ -95,4 +87,4 @@ class transaction_number(GenericFunction[int]):  # noqa: N801 - it is SQL's
 @compiles(transaction_number)
 def _transaction_number(_element: object, compiler: Any, **_options: Any) -> str:
     """Compile the number of the present transaction in the SQL of a driver."""
-    return _driver(compiler).transaction_number_sql()
+    return driver_named(compiler.dialect.name).transaction_number_sql

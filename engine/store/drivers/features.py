@@ -1,4 +1,4 @@
-"""Types that drivers share with the code above them: watchers, row statements, JSON paths, row security."""
+"""Types that drivers share with the code above them: row statements, JSON paths, watched tables, views."""
 
 from __future__ import annotations
 
@@ -93,31 +93,11 @@ class CommitWatcher(Protocol):
         """Return a number that changes after each commit of another connection, and whenever the file cannot be read."""
 
 
-class ServerWatcher(Protocol):
-    """Detects commits on a server by querying it. Not thread-safe."""
-
-    def version(self) -> int | None:
-        """Return a number that changes after each commit other than a heartbeat; None if the server does not answer."""
-
-    def overlook(self, connection: Connection) -> None:
-        """Ignore the commit of this connection's transaction; thread-safe."""
-
-    def close(self) -> None:
-        """Close the connection; safe to call twice."""
-
-
-class RowWriter(Protocol):
-    """A statement that is run for each of many rows."""
-
-    def run(self, connection: Connection, rows: Sequence[GivenRow]) -> None:
-        """Run the statement for these rows, at least one."""
-
-
-class RowQuery(Protocol):
-    """A query about many rows."""
+class RowStatement(Protocol):
+    """A statement about many given rows."""
 
     def rows(self, connection: Connection, rows: Sequence[GivenRow], params: GivenRow | None = None) -> list[Any]:
-        """Return the result rows for any number of rows. ``params``: bound values beside the rows."""
+        """Execute the statement for these rows, at least one; return the result rows. ``params``: bound values beside the rows."""
 
 
 #: Gets whether a value has a type, and the value; gives a condition on it.
@@ -229,73 +209,3 @@ class ViewPlan:
     updated: frozenset[Column[Any]] | None
     deletable: bool
     checked: bool
-
-
-class RowSecurity(Protocol):
-    """A role without rights, views and policies for one tenant: the second wall around scripts' data, for one database user.
-
-    Attributes:
-        role: the role that scripts' statements run as.
-        schema: the schema of the views.
-    """
-
-    role: str
-    schema: str
-
-    def is_member(self, connection: Connection) -> bool:
-        """Whether the role exists and the present user may act as it."""
-
-    def is_ungranted(self, connection: Connection) -> bool:
-        """Whether the role exists, but the present user may not act as it."""
-
-    def has_privileges(self, connection: Connection, needed: Iterable[tuple[str, str]]) -> bool:
-        """Whether the role has all of these privileges, given as table and privilege."""
-
-    def marks(self, connection: Connection) -> dict[str, str | None]:
-        """Return the marks of the views that the present user may read, by name."""
-
-    def is_filtered(self, connection: Connection, table: Table) -> bool:
-        """Whether the table's own row security applies to this user."""
-
-    def runs_code(self, connection: Connection, table: Table) -> bool:
-        """Whether a write to a table runs code with the writer's rights, or may do so."""
-
-    def setting(self, name: str) -> str:
-        """Return the name of the database setting that holds the tenant for a dataset of this name, as its tenant column stores it."""
-
-    def assign(self, connection: Connection, settings: Mapping[str, str]) -> None:
-        """Assign settings, including the role, until the transaction ends."""
-
-    def leave(self, connection: Connection) -> None:
-        """Act as the user of before :meth:`assume` again."""
-
-    def assume(self, connection: Connection) -> None:
-        """Act as the scripts' role from now on."""
-
-    def for_user(self, user: str) -> RowSecurity:
-        """Return the row security objects of another database user."""
-
-    def home_of(self, connection: Connection, table: Table) -> str:
-        """Return the schema in which a table is."""
-
-    def view(self, plan: ViewPlan) -> View:
-        """Return the statements that create a view and grant its use to the role."""
-
-    def search_path(self, connection: Connection) -> str:
-        """Return the statement that lets another user's session find tables as this connection does."""
-
-    def statements(self, *, ledger: bool) -> list[str]:
-        """Return the statements that create the role and the schema.
-
-        Args:
-            ledger: whether the database holds Lodger's own tables.
-        """
-
-    def own_table(self, name: str) -> str:
-        """Return the statement that gives one of Lodger's tables to the user."""
-
-    def trigger_function(self) -> str:
-        """Return the statement that creates the function shared by the triggers of all tables."""
-
-    def feed_statements(self) -> list[str]:
-        """Return the statements that show the role one tenant's changes, in a database of the platform."""

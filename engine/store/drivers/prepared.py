@@ -14,7 +14,7 @@ from sqlalchemy.exc import DBAPIError
 from sqlalchemy.sql.dml import UpdateBase
 from sqlalchemy.sql.selectable import Select
 
-from lodger.engine.store.drivers import Driver, PerDriver, driver_of
+from lodger.engine.store.drivers import OPTION, Driver, driver_of
 
 T = TypeVar("T")
 Values = Mapping[str, Any]
@@ -26,7 +26,7 @@ _CURSOR = "lodger_cursor"
 
 
 class Prepared:
-    """A statement that is compiled on first use.
+    """A statement that is compiled on first use, once for each driver.
 
     Args:
         build: builds it for a driver. Bound lists need :meth:`lodger.engine.store.drivers.Driver.among`: the text is the
@@ -34,24 +34,38 @@ class Prepared:
     """
 
     def __init__(self, build: Callable[[Driver], Select[Any] | UpdateBase]) -> None:
-        self._compiled: PerDriver[CompiledOnce] = PerDriver(lambda driver: CompiledOnce(build(driver)))
+        self._build = build
+        self._compiled: dict[Driver, _Compiled] = {}
+
+    def _of(self, connection: Connection) -> "_Compiled":
+        """Return the compiled statement for the driver of this connection."""
+        driver = driver_of(connection)
+        found = self._compiled.get(driver)
+        if found is None:
+            found = self._compiled[driver] = _Compiled(self._build(driver), connection)
+        return found
 
     def rows(self, connection: Connection, values: Values) -> list[Any]:
-        """Return all rows as named tuples; ``values`` are the bound values by name."""
-        return self._compiled.of(connection).rows(connection, values)
+        """Return all rows as named tuples; none of a statement that returns none, which a server may execute with the next one.
+
+        ``values`` are the bound values by name.
+        """
+        return self._of(connection).rows(connection, values)
 
     def ask(self, connection: Connection, values: Values) -> Answer:
         """Send the query, and let a server answer later, together with the next statements; call the returned answer for the rows."""
-        return self._compiled.of(connection).ask(connection, values)
+        compiled = self._of(connection)
+        given = compiled.bound(values)
+        answer = send(connection, compiled.text, given, **compiled.options)
+        if answer is None:
+            rows = [*map(compiled.make, fetch(connection, compiled.text, given, **compiled.options))]
+            return lambda: rows
+        return lambda: [*map(compiled.make, answer())]
 
     def answer(self, connection: Connection, values: Values, make: Callable[[list[Any]], T]) -> Callable[[], T]:
         """Send the query as :meth:`ask` does; the returned function returns what ``make`` makes of the rows."""
         asked = self.ask(connection, values)
         return lambda: make(asked())
-
-    def run(self, connection: Connection, values: Values) -> None:
-        """Execute a statement without rows; a server does so with the next one that is waited for."""
-        self._compiled.of(connection).rows(connection, values)
 
     def first(self, connection: Connection, values: Values) -> Any | None:
         """Return the first row, None if there is none."""
@@ -59,62 +73,42 @@ class Prepared:
         return found[0] if found else None
 
 
-class CompiledOnce:
-    """A statement for one driver, compiled on first use."""
+class _Compiled:
+    """A statement for one driver.
 
-    def __init__(self, statement: Any) -> None:
-        self._statement = statement
-        self._text = ""
-        self._names: list[str] | None = None
-        self._options: Mapping[str, Any] = {}
-        self._constants: dict[str, Any] = {}
-        self._processors: dict[str, Callable[[Any], Any]] = {}
-        self._make: Callable[[Sequence[Any]], Any] = tuple
-        self._is_write = isinstance(statement, UpdateBase) and not statement._returning
+    Attributes:
+        text: its SQL.
+        options: of the DBAPI's cursor.
+        make: makes a named tuple of a row.
+    """
 
-    def _compile(self, connection: Connection) -> None:
-        """Compile the statement for the dialect of a connection."""
+    def __init__(self, statement: Any, connection: Connection) -> None:
         dialect = connection.dialect
-        self._options = driver_of(connection).hot_options
-        compiled: Any = self._statement.compile(dialect=dialect)
-        for bound, name in compiled.bind_names.items():
-            processor = bound.type.dialect_impl(dialect).bind_processor(dialect)
-            if processor is not None:
-                self._processors[name] = processor
+        compiled: Any = statement.compile(dialect=dialect)
+        self.text, self.options = str(compiled), driver_of(connection).hot_options
+        self.make = row_maker(statement, dialect)
+        self._is_write = isinstance(statement, UpdateBase) and not statement._returning
+        processors = {
+            name: bound.type.dialect_impl(dialect).bind_processor(dialect)
+            for bound, name in compiled.bind_names.items()
+        }
+        self._processors = {name: process for name, process in processors.items() if process is not None}
         self._constants = {name: value for name, value in compiled.params.items() if not compiled.binds[name].required}
-        self._names = None if compiled.positiontup is None else list(compiled.positiontup)
-        self._make = row_maker(self._statement, dialect)
-        self._text = str(compiled)
-
-    def has_lists(self, connection: Connection) -> bool:
-        """Whether values are lists of any length, whose text is made anew each time."""
-        self._compile(connection)
-        return "__[POSTCOMPILE_" in self._text
+        self._names: list[str] | None = None if compiled.positiontup is None else list(compiled.positiontup)
 
     def rows(self, connection: Connection, values: Values) -> list[Any]:
-        """Return all rows as named tuples; none of a statement that returns none, which a server may execute later."""
-        text, given = self._bound(connection, values)
-        if self._is_write and send(connection, text, given, is_awaited=False, **self._options) is not None:
+        """Return all rows, as :meth:`Prepared.rows` does."""
+        given = self.bound(values)
+        if self._is_write and send(connection, self.text, given, is_awaited=False, **self.options) is not None:
             return []
-        return [*map(self._make, fetch(connection, text, given, **self._options))]
+        return [*map(self.make, fetch(connection, self.text, given, **self.options))]
 
-    def ask(self, connection: Connection, values: Values) -> Answer:
-        """Return the answer of :meth:`rows`, which a server may give later."""
-        text, given = self._bound(connection, values)
-        answer = send(connection, text, given, **self._options)
-        if answer is None:
-            rows = [*map(self._make, fetch(connection, text, given, **self._options))]
-            return lambda: rows
-        return lambda: [*map(self._make, answer())]
-
-    def _bound(self, connection: Connection, values: Values) -> tuple[str, Any]:
-        """Return the SQL text of a statement, and these values as its parameters."""
-        if not self._text:
-            self._compile(connection)
+    def bound(self, values: Values) -> Any:
+        """Return these values as the statement's parameters."""
         bound = {**self._constants, **values}
         for name, process in self._processors.items():
             bound[name] = process(bound[name])
-        return self._text, bound if self._names is None else tuple([bound[name] for name in self._names])
+        return bound if self._names is None else tuple([bound[name] for name in self._names])
 
 
 def row_maker(statement: Any, dialect: Dialect) -> Callable[[Sequence[Any]], Any]:
@@ -133,15 +127,16 @@ def row_maker(statement: Any, dialect: Dialect) -> Callable[[Sequence[Any]], Any
     )
 
 
-def _is_listened_to(connection: Connection) -> bool:
-    """Whether SQLAlchemy has to send the statements of a connection, because listeners hear of them, and may replace them."""
+def _is_sent_by_sqlalchemy(connection: Connection) -> bool:
+    """Whether SQLAlchemy has to send the statements of a connection: listeners hear of them, and may replace them, or it is a caller's."""
     listeners = connection.engine.dispatch
-    return bool(listeners.before_cursor_execute or listeners.after_cursor_execute)
+    are_heard = bool(listeners.before_cursor_execute or listeners.after_cursor_execute)
+    return are_heard or OPTION not in connection.get_execution_options()
 
 
 def fetch(connection: Connection, statement: str, values: Any, **options: Any) -> Sequence[Any]:
     """Return all rows of a statement in the DBAPI's own parameter style, as tuples; ``options`` are its cursor's."""
-    if _is_listened_to(connection):
+    if _is_sent_by_sqlalchemy(connection):
         result = connection.exec_driver_sql(statement, values)
         return result.all() if result.returns_rows else []
     counted["statements"] += 1
@@ -161,27 +156,6 @@ def fetch(connection: Connection, statement: str, values: Any, **options: Any) -
     return rows
 
 
-class ForeignCursor:
-    """Stands for the kept cursor of a connection that is not one of Lodger's: SQLAlchemy sends the statements."""
-
-    def __init__(self, connection: Connection) -> None:
-        self._connection = connection
-        self._rows: Sequence[Any] = ()
-        connection.info[_CURSOR] = self
-
-    def execute(self, statement: str, values: Any, **_options: Any) -> None:
-        """Run a statement."""
-        result = self._connection.exec_driver_sql(statement, values)
-        self._rows = result.all() if result.returns_rows else ()
-
-    def fetchall(self) -> Sequence[Any]:
-        """Return the rows, none of a statement that returns none."""
-        return self._rows
-
-    def close(self) -> None:
-        """Do nothing: the cursor keeps nothing."""
-
-
 def keeps(connection: Connection) -> bool:
     """Whether statements of this connection can be kept and sent together; not those of a platform's own."""
     return hasattr(connection.connection.dbapi_connection, "send")
@@ -197,7 +171,7 @@ def send(
             for next, the commit at the latest.
     """
     raw: Any = connection.connection.dbapi_connection
-    if not hasattr(raw, "send") or _is_listened_to(connection):
+    if not hasattr(raw, "send") or _is_sent_by_sqlalchemy(connection):
         return None
     counted["statements"] += 1
     try:
@@ -231,8 +205,8 @@ def later(connection: Connection, statement: str) -> int:
 
 def write(connection: Connection, statement: UpdateBase) -> None:
     """Execute an UPDATE or DELETE of which nothing is asked; a server does so with the next statement that is waited for."""
-    compiled = CompiledOnce(statement)
-    if compiled.has_lists(connection):
+    compiled = _Compiled(statement, connection) if keeps(connection) else None
+    if compiled is None or "__[POSTCOMPILE_" in compiled.text:  # the text of lists depends on their lengths
         connection.execute(statement)
     else:
         compiled.rows(connection, {})
@@ -279,22 +253,6 @@ def mark_of(error: BaseException | None) -> Any:
             return found
         error = error.__cause__
     return None
-
-
-def run_each(connection: Connection, statement: str, rows: Sequence[Any]) -> None:
-    """Run a statement in the DBAPI's own parameter style for each of these tuples."""
-    if _is_listened_to(connection):
-        connection.exec_driver_sql(statement, list(rows))
-        return
-    counted["statements"] += 1
-    raw: Any = connection.connection.dbapi_connection
-    cursor = raw.cursor()
-    try:
-        cursor.executemany(statement, rows)
-    except Exception as error:
-        raise _explained(connection, statement, rows, error) from error
-    finally:
-        cursor.close()
 
 
 def _explained(connection: Connection, statement: str, values: Any, error: Exception) -> BaseException:

@@ -5,12 +5,12 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import BigInteger, Connection, Select, bindparam, literal_column, null, select, update
+from sqlalchemy import BigInteger, Connection, Select, bindparam, null, select, update
 
 from lodger.engine.core.execution import Claim
 from lodger.engine.policy.budget_table import Used, exhausted
 from lodger.engine.policy.placement import LONG_MS, Room, unbounded
-from lodger.engine.store.bulk import UpdateMany
+from lodger.engine.store.bulk import update_many
 from lodger.engine.store.content_cache import VersionContent, VersionKey
 from lodger.engine.store.context import StoreContext, load_json
 from lodger.engine.store.drivers import Driver, driver_of
@@ -69,35 +69,31 @@ _queue = (
 
 # What ends while this waits for a lock is seen by the next statement only: there the running actions are counted apart.
 def _startable(driver: Driver) -> Select[Any]:
-    """Return the query of tenants' queues with an action that may start, in the order in which they are served."""
+    """Return the query of tenants' queues with an action that may start, in the order in which they are served.
+
+    None, if actions have to expire: that comes first and waits for locks.
+    """
     return _queue.add_columns((null() if driver.has_row_locks else ready_queue.running).label("running")).where(
         driver.among(turns.c.bound, "bound"),
         turns.c.startable_at.is_not(None),
         turns.c.startable_at <= bindparam("now", type_=BigInteger),
+        ~ready_queue.any_expiring,
     )
 
 
-# In the order of service it reads only as many rows as it returns: SQLite, with misleading statistics, would sort all that wait.
-_queues = Prepared(lambda driver: indexed_by(_startable(driver), turns, "ix_lodger_turns_line"))
+def _queues_by(driver: Driver) -> Select[Any]:
+    """Return the query of queues, which hands them on."""
+    # In the order of service it reads only as many rows as it returns: SQLite, with misleading statistics, would sort all that wait.
+    return driver.hand_on(indexed_by(_startable(driver), turns, "ix_lodger_turns_line"), "tenant_id", "queues")
+
+
+_queues = Prepared(_queues_by)
 _queues_of = Prepared(
     lambda driver: indexed_by(
         _startable(driver).where(driver.among(turns.c.tenant_id, "only")), turns, "sqlite_autoindex_lodger_turns_1"
     )
 )
-#: The same for the empty sets of labels, with the queues handed on; none if actions have to expire, which comes first and waits for locks.
-_queues_handing = Prepared(
-    lambda driver: driver.hand_on(
-        _queue.add_columns(null().label("running")).where(
-            turns.c.bound == literal_column("''"),
-            turns.c.startable_at.is_not(None),
-            turns.c.startable_at <= bindparam("now", type_=BigInteger),
-            ~ready_queue.any_expiring,
-        ),
-        "tenant_id",
-        "queues",
-    )
-)
-_take = UpdateMany(
+_take = update_many(
     actions,
     {"k_tenant": "tenant_id", "k_id": "id"},
     ("node_id", "lease_epoch", "started_us", "deadline_us"),
@@ -182,7 +178,7 @@ class _Claiming:
         self.free, self.now_us, self.until_us, self.room, self.only = free, now_us, until_us, room, only
         # A node that refuses some actions considers more tenants: those in front may have none that fits.
         self.lookahead = free + LOOKAHEAD if room.refuses(_LONG) else free
-        self.asked = {"now": until_us, "free": self.lookahead, "day": now_us // usage.DAY_US}
+        self.asked = {"now": until_us, "expired": now_us, "free": self.lookahead, "day": now_us // usage.DAY_US}
         self.tenants: dict[str, AnyRow] = {}
         self.remaining: dict[str, int] = {}
         self.revisions: dict[str, Revision] = {}
@@ -190,11 +186,11 @@ class _Claiming:
     def run(self, spent: dict[str, str], *, wait: bool) -> Callable[[], list[Claim]]:
         """Lock the queues, choose actions and start them; return a function that returns their claims."""
         context, connection, now_us = self.context, self.connection, self.now_us
-        values = {"after": "", "now": now_us, "node": self.lease.node_id, "epoch": self.lease.epoch}
+        values = {"after": "", "expired": now_us, "node": self.lease.node_id, "epoch": self.lease.epoch}
         look = (_first_look if wait else _first_look_unlocked).ask(connection, values)
         queues_ahead = ahead = None
         if driver_of(connection).has_row_locks and self.only is None:
-            queues_ahead = _queues_handing.ask(connection, self.asked | {"expired": now_us, "one": ""})
+            queues_ahead = _queues.ask(connection, self.asked | {"bound": [""], "one": ""})
             ahead = Ahead.ask(connection, self.free, self.until_us)
         (first,) = look()
         if first.may_claim is None:
@@ -331,7 +327,7 @@ class _Claiming:
                 "k_tenant": row.tenant_id, "k_id": row.id, "node_id": self.lease.node_id, "lease_epoch": self.lease.epoch,
                 "started_us": begins_us, "deadline_us": deadline_us,
             })  # fmt: skip
-        _take.run(self.connection, values)
+        _take.rows(self.connection, values)
 
     def _claims_of(self, rows: Sequence[Any]) -> Callable[[], list[Claim]]:
         """Set the deadlines of the started actions of kind host; return a function that returns all claims."""

@@ -13,7 +13,7 @@ from lodger.engine.core.access.labels import SET, written
 from lodger.engine.core.execution import SET_ELSEWHERE, Claim
 from lodger.engine.policy import budget_table
 from lodger.engine.policy.retry import FailureCounts, Retry, retry_wait_s, spread_wait_s
-from lodger.engine.store.bulk import UpdateMany, insert_many
+from lodger.engine.store.bulk import insert_many, update_many
 from lodger.engine.store.context import StoreContext
 from lodger.engine.store.lifecycle import tick
 from lodger.engine.store.lifecycle.running_lines import encode_lines
@@ -162,8 +162,8 @@ def settle(
     context.revision_cache.revisions(connection, {(row.tenant_id, row.schedule_id, row.revision) for row in scheduled})
     changes = _Changes()
     settled = [_settle_one(context, connection, changes, ending, now_us) for ending in endings]
-    _update_actions.run(connection, changes.moved)
-    _start_next_step.run(connection, changes.stepped)
+    _update_actions.rows(connection, changes.moved)
+    _start_next_step.rows(connection, changes.stepped)
     insert_many(connection, attempts, changes.tried)
     insert_many(connection, attempt_logs, changes.logged)
     insert_many(connection, attempt_records, changes.recorded)
@@ -308,7 +308,7 @@ def _action_values(ending: Ending, state: str, due: int | None, faults: FailureC
     }
 
 
-_update_actions = UpdateMany(
+_update_actions = update_many(
     actions,
     {"k_tenant": "tenant_id", "k_id": "id"},
     ("state", "due_at", "reason", "tenant_faults", "engine_faults", "conflicts", "finished_us", "outcome", "result", "error"),
@@ -317,7 +317,7 @@ _update_actions = UpdateMany(
 
 
 #: Each step has its own retries; attempt numbers continue, because they are part of the fence.
-_start_next_step = UpdateMany(
+_start_next_step = update_many(
     actions,
     {"k_tenant": "tenant_id", "k_id": "id"},
     ("script_id", "script_version", "handed"),

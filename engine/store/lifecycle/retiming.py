@@ -6,7 +6,7 @@ from sqlalchemy import Connection, bindparam
 
 from lodger.engine.core.clock import from_us
 from lodger.engine.recurrence.calendar.zones import tzdata_version
-from lodger.engine.store.bulk import UpdateMany
+from lodger.engine.store.bulk import update_many
 from lodger.engine.store.context import StoreContext
 from lodger.engine.store.queue.due import clocks
 from lodger.engine.store.schema.scheduling import schedule_clock
@@ -30,7 +30,7 @@ _stale = (
     # Locked, because a concurrent pause or tick would be overwritten.
     .with_for_update(of=schedule_clock)
 )
-_retime = UpdateMany(
+_retime = update_many(
     schedule_clock,
     {"k_tenant": "tenant_id", "k_schedule": "schedule_id"},
     ("next_at", "state", "tzdata", "searching"),
@@ -59,5 +59,5 @@ def retime(context: StoreContext, connection: Connection) -> tuple[int, list[Mov
             "k_tenant": row.tenant_id, "k_schedule": row.schedule_id, "next_at": at, "state": state, "tzdata": release,
             "searching": int(searching),
         })  # fmt: skip
-    _retime.run(connection, moves)
+    _retime.rows(connection, moves)
     return len(rows), moved

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from sqlalchemy import Connection, and_, delete, or_, select, tuple_
 
-from lodger.engine.store.bulk import insert_absent
+from lodger.engine.store.bulk import insert_many
 from lodger.engine.store.schema.access import running_lines
 from lodger.engine.store.schema.scheduling import actions, attempt_logs, attempts
 from lodger.sandbox.job import LogLine
@@ -41,7 +41,7 @@ def write(connection: Connection, batches: Iterable[Batch], now_us: int) -> None
     """Store batches; skip those of deleted actions."""
     wanted = list(batches)
     existing = _existing(connection, {(each.tenant_id, each.action_id) for each in wanted})
-    insert_absent(
+    insert_many(
         connection,
         running_lines,
         [
@@ -57,6 +57,7 @@ def write(connection: Connection, batches: Iterable[Batch], now_us: int) -> None
             for each in wanted
             if (each.tenant_id, each.action_id) in existing
         ],
+        absent=True,
     )
 
 

@@ -28,7 +28,7 @@ from lodger.engine.policy.plan import (
 )
 from lodger.engine.recurrence.search import SearchedTo
 from lodger.engine.store import audit
-from lodger.engine.store.bulk import UpdateMany, insert_absent
+from lodger.engine.store.bulk import insert_many, update_many
 from lodger.engine.store.context import StoreContext
 from lodger.engine.store.drivers import driver_of
 from lodger.engine.store.drivers.prepared import Prepared
@@ -75,7 +75,7 @@ class Ticked:
 
 
 _clock = schedule_clock.c
-_update_clocks = UpdateMany(
+_update_clocks = update_many(
     schedule_clock,
     {"k_tenant": "tenant_id", "k_schedule": "schedule_id"},
     ("state", "next_at", "accounted_us", "wake_at", "searching", "last_slot_us"),
@@ -296,7 +296,7 @@ def _assign_ids(context: StoreContext, rows: list[dict[str, Any]]) -> None:
 
 def _pause_with_note(context: StoreContext, connection: Connection, row: AnyRow, why: str) -> None:
     """Pause a clock by the engine itself, with the reason; slots that are due and not accounted stay owed."""
-    _update_clocks.run(connection, [_clock_values(row, "paused", None, row.accounted_us)])
+    _update_clocks.rows(connection, [_clock_values(row, "paused", None, row.accounted_us)])
     mine = (schedules.c.tenant_id == row.tenant_id, schedules.c.id == row.schedule_id)
     name = connection.scalar(update(schedules).where(*mine).values(note=why).returning(schedules.c.name))
     doing = audit.AuditSubject("schedules.pause", row.tenant_id, row.schedule_id, name)
@@ -329,8 +329,8 @@ def _write(context: StoreContext, connection: Connection, changes: _Changes, now
     if changes.superseded:
         superseded = [{"schedule": each[1], "key": each[2], "now": now_us} for each in changes.superseded]
         connection.execute(_supersede, superseded)
-    insert_absent(connection, actions, changes.rows)
-    _update_clocks.run(connection, changes.moves)
+    insert_many(connection, actions, changes.rows, absent=True)
+    _update_clocks.rows(connection, changes.moves)
     schedule_concurrency.release(connection, changes.superseded + changes.replaced)
     schedule_concurrency.count_failures(
         connection, ((tenant, schedule, True) for tenant, schedule, _key in changes.superseded)
@@ -419,7 +419,7 @@ def disarm(
     if row.state == "armed":
         account(context, connection, [row], now_us)
     accounted_us = row.accounted_us if row.state == "paused" == state else now_us
-    _update_clocks.run(connection, [_clock_values(row, state, None, accounted_us, wake_us)])
+    _update_clocks.rows(connection, [_clock_values(row, state, None, accounted_us, wake_us)])
 
 
 def account_gap(context: StoreContext, connection: Connection, row: AnyRow, now_us: int, reason: str) -> None:
@@ -428,7 +428,7 @@ def account_gap(context: StoreContext, connection: Connection, row: AnyRow, now_
     steps = stretch(revision.recurrence, from_us(row.accounted_us), from_us(max(now_us, row.accounted_us)), reason)
     rows = [_row(row, step, revision, None, "", revision.requires) for step in steps]
     _assign_ids(context, rows)
-    insert_absent(connection, actions, rows)
+    insert_many(connection, actions, rows, absent=True)
 
 
 def arm(context: StoreContext, connection: Connection, row: AnyRow, now_us: int, *, gap_reason: str) -> None:
@@ -441,7 +441,7 @@ def arm(context: StoreContext, connection: Connection, row: AnyRow, now_us: int,
     now = from_us(max(now_us, row.accounted_us))
     next_us, searching = revision.next_us(now)
     state = "armed" if next_us is not None else "ended"
-    _update_clocks.run(connection, [_clock_values(row, state, next_us, to_us(now), searching=searching)])
+    _update_clocks.rows(connection, [_clock_values(row, state, next_us, to_us(now), searching=searching)])
     followers.record_armed(connection, row.tenant_id, row.schedule_id, now_us)
 
 

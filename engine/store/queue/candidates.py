@@ -9,7 +9,7 @@ from typing import Any
 import sqlalchemy as sa
 
 from lodger.engine.policy.conduct import Priority
-from lodger.engine.store.bulk import QueryMany
+from lodger.engine.store.bulk import ManyRows
 from lodger.engine.store.drivers import Driver
 from lodger.engine.store.drivers.prepared import Prepared
 from lodger.engine.store.records import AnyRow
@@ -63,7 +63,7 @@ def _first_of_priorities(rows: Any, maximum: Any) -> Any:
 
 def _of_queues(rows: Any, driver: Driver) -> sa.Select[Any]:
     """Return the query of the first due actions of these queues."""
-    return _limit_each(rows) if driver.has_lateral else _one_limit(rows)
+    return _limit_each(rows) if driver.has_row_locks else _one_limit(rows)
 
 
 def _one_limit(rows: Any) -> sa.Select[Any]:
@@ -106,7 +106,7 @@ def _limit_each(rows: Any) -> sa.Select[Any]:
     )
 
 
-_first = QueryMany(
+_first = ManyRows(
     {"tenant": actions.c.tenant_id, "labels": actions.c.requires, "maximum": actions.c.due_at}, _of_queues
 )
 

@@ -16,7 +16,7 @@ import sqlalchemy as sa
 
 from lodger.engine.core.access.labels import carries
 from lodger.engine.policy.conduct import Priority
-from lodger.engine.store.bulk import WriteMany
+from lodger.engine.store.bulk import ManyRows
 from lodger.engine.store.drivers import Driver, driver_of
 from lodger.engine.store.drivers.prepared import Answer, Prepared
 from lodger.engine.store.records import AnyRow
@@ -66,19 +66,14 @@ _earliest = sa.select(sa.func.min(_firsts.c.due_at)).scalar_subquery()
 _active = sa.select(tenants.c.state).where(tenants.c.id == turns.c.tenant_id).scalar_subquery() == "active"
 _derived = sa.case((sa.and_(_active, running < turns.c.cap), _earliest), else_=None)
 
-_set = {"startable_at": _derived}
 #: Derives a tenant's rows in one statement; unchanged rows are not written.
-_refresh = WriteMany(
+_refresh = ManyRows(
     {"tenant": turns.c.tenant_id},
-    sa.update(turns).values(_set).where(turns.c.tenant_id == sa.bindparam("tenant")),
-    lambda given: _derive(given, turns.c.startable_at.is_distinct_from),
+    lambda given, _driver: _derive(given, turns.c.startable_at.is_distinct_from),
 )
-_serve = WriteMany(
+_serve = ManyRows(
     {"tenant": turns.c.tenant_id, "now": turns.c.served_us},
-    sa.update(turns)
-    .values(_set | {"served_us": sa.bindparam("now")})
-    .where(turns.c.tenant_id == sa.bindparam("tenant")),
-    lambda given: _derive(given, lambda _at: sa.true(), served_us=given.c.now),
+    lambda given, _driver: _derive(given, lambda _at: sa.true(), served_us=given.c.now),
 )
 
 
@@ -135,7 +130,7 @@ def refresh(connection: sa.Connection, tenant_ids: Iterable[str], touched: set[s
     if touched is not None:
         touched.update(tenant_ids)
         return
-    _refresh.run(connection, [{"tenant": tenant} for tenant in sorted(set(tenant_ids))])
+    _refresh.rows(connection, [{"tenant": tenant} for tenant in sorted(set(tenant_ids))])
 
 
 def add_queues(connection: sa.Connection, wanted: Iterable[tuple[str, str]]) -> None:
@@ -156,7 +151,7 @@ def add_queues(connection: sa.Connection, wanted: Iterable[tuple[str, str]]) -> 
 
 def record_served(connection: sa.Connection, tenant_ids: Iterable[str], now_us: int) -> None:
     """Set the time of last service of these tenants, and derive their rows."""
-    _serve.run(connection, [{"tenant": tenant, "now": now_us} for tenant in sorted(set(tenant_ids))])
+    _serve.rows(connection, [{"tenant": tenant, "now": now_us} for tenant in sorted(set(tenant_ids))])
 
 
 @dataclass(frozen=True, slots=True)
@@ -206,15 +201,11 @@ _next_bound = sa.select(sa.func.min(turns.c.bound)).where(
 )
 #: Whether any action has expired; the bound value is ``expired``.
 any_expiring = sa.exists().where(is_expiring, actions.c.expires_at <= sa.bindparam("expired", type_=sa.BigInteger))
-#: The first sets of labels in use, and whether any action has expired; bound values are ``after``, which is "", and ``now``.
+#: The first sets of labels in use, and whether any action has expired; bound values are ``after``, which is "", and ``expired``.
 sets_in_use = sa.select(
     _next_required.scalar_subquery().label("required"),
     _next_bound.scalar_subquery().label("bound"),
-    sa.select(actions.c.id)
-    .where(is_expiring, actions.c.expires_at <= sa.bindparam("now"))
-    .limit(1)
-    .exists()
-    .label("expiring"),
+    any_expiring.label("expiring"),
     sa.select(turns.c.startable_at)
     .where(turns.c.requires == _EMPTY, turns.c.bound == _EMPTY, turns.c.startable_at.is_not(None))
     .order_by(turns.c.startable_at)
@@ -227,7 +218,7 @@ _first_sets = Prepared(lambda _driver: sets_in_use)
 
 def next_startable(connection: sa.Connection, labels: Collection[str] = ()) -> int | None:
     """Return the earliest instant at which a node with these labels may start an action, or None."""
-    sets = label_sets(connection, labels, _first_sets.rows(connection, {"after": "", "now": 0})[0])
+    sets = label_sets(connection, labels, _first_sets.rows(connection, {"after": "", "expired": 0})[0])
     if len(sets.required) == len(sets.bound) == 1:
         return sets.startable_us
     found = [connection.scalar(_next_startable, {"one": one, "bound": sets.bound}) for one in sets.required]
@@ -242,7 +233,7 @@ def ask_startable(connection: sa.Connection) -> Callable[[], tuple[int | None, b
         (first,) = rows
         return first.startable, first.required is not None or first.bound is not None
 
-    return _first_sets.answer(connection, {"after": "", "now": 0}, make_startable)
+    return _first_sets.answer(connection, {"after": "", "expired": 0}, make_startable)
 
 
 _next_startable = (

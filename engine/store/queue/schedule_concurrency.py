@@ -4,44 +4,50 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from typing import Any
 
-from sqlalchemy import Connection, any_, bindparam, case, exists, func, literal_column, select, text, update
+from sqlalchemy import Connection, any_, case, exists, func, literal_column, select, update
 
 from lodger.engine.policy.plan import UnfinishedCounts
-from lodger.engine.store.bulk import WriteMany
+from lodger.engine.store.bulk import ManyRows
+from lodger.engine.store.drivers import Driver
 from lodger.engine.store.drivers.prepared import Prepared
-from lodger.engine.store.schema.scheduling import actions, is_open, schedules
+from lodger.engine.store.schema.scheduling import OPEN, actions, is_one_of, is_open, schedules
 
 #: Tenant, schedule and node key, whose actions start in one order. The node key is '' unless the schedule is placed on every node.
 OrderKey = tuple[str, str, str]
 
 _ahead = actions.alias("ahead")
-_next = (
-    select(actions.c.id)
-    .where(
-        actions.c.schedule_id == bindparam("schedule"),
-        actions.c.node_key == bindparam("key"),
-        actions.c.state == "ready",
-        actions.c.held == 1,
-        ~exists().where(
-            _ahead.c.schedule_id == bindparam("schedule"),
-            _ahead.c.node_key == bindparam("key"),
-            # Literals, because a list of bound values cannot be part of a statement for many rows.
-            text("ahead.state IN ('ready', 'running', 'sealed', 'waiting_retry')"),
-            _ahead.c.held == 0,
-        ),
+
+
+def _releasing(given: Any, _driver: Driver) -> Any:
+    """Return the statement that releases the first held action of each schedule and node key, if none before it is unfinished."""
+    # Literals, because SQLite plans a statement anew for each value that it compares with an index's condition.
+    ahead = exists().where(
+        _ahead.c.schedule_id == given.c.schedule,
+        _ahead.c.node_key == given.c.key,
+        is_one_of(_ahead.c.state, OPEN),
+        _ahead.c.held == literal_column("0"),
     )
-    # Backfills start after slots that came due meanwhile.
-    .order_by(case((actions.c.origin == "backfill", 1), else_=0), actions.c.due_at, actions.c.id)
-    .limit(1)
-)
-_release = (
-    update(actions)
-    .where(actions.c.tenant_id == bindparam("tenant"), actions.c.id == _next.scalar_subquery())
-    .values(held=0)
-)
+    first = (
+        select(actions.c.id)
+        .where(
+            actions.c.schedule_id == given.c.schedule,
+            actions.c.node_key == given.c.key,
+            actions.c.state == literal_column("'ready'"),
+            actions.c.held == literal_column("1"),
+            ~ahead.correlate(given),
+        )
+        # Backfills start after slots that came due meanwhile.
+        .order_by(case((actions.c.origin == literal_column("'backfill'"), 1), else_=0), actions.c.due_at, actions.c.id)
+        .limit(1)
+        .correlate(given)
+    )
+    found = select(given.c.tenant, first.scalar_subquery().label("id")).subquery("found")
+    return update(actions).where(actions.c.tenant_id == found.c.tenant, actions.c.id == found.c.id).values(held=0)
 
 
-_release_one = Prepared(lambda _driver: _release)
+_release = ManyRows(
+    {"tenant": actions.c.tenant_id, "schedule": actions.c.schedule_id, "key": actions.c.node_key}, _releasing
+)
 
 
 def release(connection: Connection, keys: Iterable[OrderKey]) -> None:
@@ -49,33 +55,7 @@ def release(connection: Connection, keys: Iterable[OrderKey]) -> None:
 
     Called in every transaction that ends an action: a held action without an unfinished one before it is never stored.
     """
-    wanted = set(keys)
-    if not wanted:
-        return
-    if len(wanted) == 1:
-        ((tenant, schedule, key),) = wanted
-        _release_one.run(connection, {"tenant": tenant, "schedule": schedule, "key": key})
-        return
-    # One query for all: usually no action is held.
-    rows = connection.execute(_with_held, {"schedules": sorted({schedule for _tenant, schedule, _key in wanted})})
-    holding = {(schedule, key) for schedule, key in rows}
-    values = [
-        {"tenant": each[0], "schedule": each[1], "key": each[2]} for each in sorted(wanted) if each[1:] in holding
-    ]
-    if values:
-        connection.execute(_release, values)
-
-
-_with_held = (
-    select(actions.c.schedule_id, actions.c.node_key)
-    .where(
-        actions.c.schedule_id.in_(bindparam("schedules", expanding=True)),
-        # Literals, see ready_queue.
-        actions.c.state == literal_column("'ready'"),
-        actions.c.held == literal_column("1"),
-    )
-    .distinct()
-)
+    _release.rows(connection, [{"tenant": each[0], "schedule": each[1], "key": each[2]} for each in sorted(set(keys))])
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,10 +147,9 @@ def _counting(tenant: Any, schedule: Any, kept: Any, more: Any) -> Any:
 _COUNTS = {
     "k_tenant": schedules.c.tenant_id, "k_schedule": schedules.c.id, "kept": schedules.c.failures, "more": schedules.c.failures,
 }  # fmt: skip
-_count_failures = WriteMany(
+_count_failures = ManyRows(
     _COUNTS,
-    _counting(*(bindparam(name, type_=column.type) for name, column in _COUNTS.items())),
-    lambda given: _counting(*(given.c[name] for name in _COUNTS)),
+    lambda given, _driver: _counting(*(given.c[name] for name in _COUNTS)),
 )
 
 
@@ -190,6 +169,5 @@ def count_failures(connection: Connection, ends: Iterable[tuple[str, str, bool]]
         row = rows.setdefault(key, {"k_tenant": tenant, "k_schedule": schedule, "kept": 1})
         more[key] = more.get(key, 0) + 1 if failed else 0
         row["kept"] = row["kept"] if failed else 0
-    if rows:
-        _count_failures.run(connection, [rows[key] | {"more": more[key]} for key in sorted(rows)])
+    _count_failures.rows(connection, [rows[key] | {"more": more[key]} for key in sorted(rows)])
     return sorted(key for key, number in more.items() if number)

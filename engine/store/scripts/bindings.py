@@ -10,7 +10,7 @@ from lodger.engine.core.access.labels import HOST
 from lodger.engine.core.errors import InputError, NotFound
 from lodger.engine.core.ids import PLATFORM, PLATFORM_PREFIX
 from lodger.engine.core.params import Field, read_fields
-from lodger.engine.store.bulk import insert_absent
+from lodger.engine.store.bulk import insert_many
 from lodger.engine.store.records import AnyRow
 from lodger.engine.store.schema.scheduling import script_versions, scripts
 from lodger.engine.store.stored_modules import LIBRARY, LIBRARY_START, kind_of
@@ -51,7 +51,7 @@ def bind(connection: Connection, tenant_id: str, name: str, version: int | None 
     found, row = _find(connection, tenant_id, name, version)
     if name.startswith(PLATFORM_PREFIX) and tenant_id != PLATFORM:
         bound = {"tenant_id": tenant_id, "id": row.id, "name": name, "version": row.newest, "kind": "bound"}
-        insert_absent(connection, scripts, [bound | {"created_us": row.created_us}])
+        insert_many(connection, scripts, [bound | {"created_us": row.created_us}], absent=True)
     return found
 
 

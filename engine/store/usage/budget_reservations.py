@@ -10,9 +10,9 @@ more.
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from sqlalchemy import Connection, bindparam, delete, func, select
+from sqlalchemy import Connection, bindparam, delete, func, select, tuple_
 
-from lodger.engine.store.bulk import WriteMany, add_many
+from lodger.engine.store.bulk import ManyRows, add_many
 from lodger.engine.store.context import StoreContext
 from lodger.engine.store.queue import ready_queue
 from lodger.engine.store.schema.scheduling import actions, attempts
@@ -102,13 +102,10 @@ def add(
     add_many(connection, reservations, (*attempts_day, "budget"), rows)
 
 
-_over = WriteMany(
+_over = ManyRows(
     {"tenant": _c.tenant_id, "action": _c.action_id, "n": _c.attempt},
-    delete(reservations).where(
-        _c.tenant_id == bindparam("tenant"), _c.action_id == bindparam("action"), _c.attempt == bindparam("n")
-    ),
-    lambda given: delete(reservations).where(
-        _c.tenant_id == given.c.tenant, _c.action_id == given.c.action, _c.attempt == given.c.n
+    lambda given, _driver: delete(reservations).where(
+        tuple_(_c.tenant_id, _c.action_id, _c.attempt).in_(select(given.c.tenant, given.c.action, given.c.n))
     ),
 )
 
@@ -116,8 +113,7 @@ _over = WriteMany(
 def release(connection: Connection, attempts: Iterable[tuple[str, str, int]]) -> None:
     """Release the reservations of attempts (tenant, action, number); their use is charged in the same transaction."""
     keys = [{"tenant": tenant, "action": action, "n": attempt} for tenant, action, attempt in attempts]
-    if keys:
-        _over.run(connection, keys)
+    _over.rows(connection, keys)
 
 
 def release_unreported(connection: Connection, node_ids: Collection[str]) -> None:

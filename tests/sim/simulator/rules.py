@@ -10,9 +10,7 @@ from zoneinfo import ZoneInfo
 from tests.sim.simulator.oracle import Oracle, Regular, Several, Wall
 
 from lodger.engine.core.clock import from_us, to_us
-from lodger.engine.recurrence.compile import compile_schedule
 from lodger.engine.recurrence.rule import DstPolicy, Fold, Gap, RuleSpec, ScheduleRules
-from lodger.engine.recurrence.schedule import CompiledSchedule
 from lodger.engine.service.nouns.base import specs
 
 SECOND = 1_000_000
@@ -91,14 +89,6 @@ def oracle(rule: Rule, start_us: int, starts: tuple[int, ...]) -> Oracle:
             made = Several(tuple(all_of[: len(rule["s"])]), tuple(all_of[len(rule["s"]) :]))
     end_s = rule.get("end_s")
     return made if end_s is None else Several((made,), end=start_us + round(end_s * SECOND))
-
-
-def compiled(wished: ScheduleRules, *, now: datetime) -> CompiledSchedule:
-    """Return the compiled rules, cached for all processes because no rule depends on the current time."""
-    return _compiled(wished)
-
-
-_compiled = lru_cache(maxsize=1024)(compile_schedule)
 
 
 @lru_cache(maxsize=256)

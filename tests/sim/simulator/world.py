@@ -162,7 +162,7 @@ class World:
     def context(self, machine: int | None = None) -> StoreContext:
         """Return the store context of a new process, with its own caches. The first machine has a label."""
         settings = self.settings.model_copy(update={"labels": LABEL if machine == 0 else ""})
-        made = RevisionCache(settings, rules.compiled)
+        made = RevisionCache(settings)
         return StoreContext(self.database, self.clock, self.ids, made, ContentCache(settings), settings)
 
     def close(self) -> None:

@@ -173,6 +173,6 @@ def test_the_platforms_triggers_have_their_rights(shop: Shop, definer: str) -> N
 
 
 def test_without_a_role_lodgers_own_condition_is_all(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(row_security.PostgresRowSecurity, "is_member", lambda *_: False)
+    monkeypatch.setattr(row_security.RowSecurity, "is_member", lambda *_: False)
     with shop.engine.connect() as connection:
         assert guard.look(connection, shop.datasets.tables(None)) == guard.DatabaseIsolation()

@@ -48,7 +48,7 @@ _NUMBER = "SELECT pg_current_xact_id()::text"
 
 
 class ServerWatcher:
-    """Commit watcher that compares snapshots; see :class:`lodger.engine.store.drivers.features.ServerWatcher`.
+    """Commit watcher that compares snapshots. Not thread-safe, but for :meth:`overlook`.
 
     Each change has a transaction number, so that every commit in the cluster changes the next snapshot, and equal
     snapshots see the same data. Works behind a transaction pooler, because each query is a transaction. Numbers of

@@ -19,7 +19,7 @@ from lodger.engine.core.errors import Unavailable
 from lodger.engine.store.drivers import Driver, features, prepared
 from lodger.engine.store.drivers.postgresql import backup, commits, connections, guards, server_settings, triggers
 from lodger.engine.store.drivers.postgresql.json_path import PostgresJsonPath
-from lodger.engine.store.drivers.postgresql.row_security import NAMES, PostgresRowSecurity
+from lodger.engine.store.drivers.postgresql.row_security import NAMES, RowSecurity
 from lodger.engine.store.drivers.postgresql.rows import Array, Over
 from lodger.engine.store.drivers.sql_files import clauses_of
 
@@ -46,14 +46,17 @@ class PostgresDriver(Driver):
     aliases: ClassVar[tuple[str, ...]] = ("postgres",)
     is_remote: ClassVar[bool] = True
     has_row_locks: ClassVar[bool] = True
-    has_lateral: ClassVar[bool] = True
-    has_clock: ClassVar[bool] = True
-    has_notifications: ClassVar[bool] = True
     has_zones: ClassVar[bool] = True
     # Planning a statement took twice as long as executing it.
     hot_options: ClassVar[Mapping[str, Any]] = {"prepare": True}
     backup_begins: ClassVar[bytes] = b"PGDMP"
     sql: ClassVar[Mapping[str, sa.TextClause]] = _SQL
+    #: Of a read-only snapshot that never waits.
+    read_options: ClassVar[Mapping[str, Any]] = connections.READ
+    identifiers: ClassVar[IdentifierPreparer] = NAMES
+    transaction_number_sql: ClassVar[str] = "(pg_current_xact_id()::text)::bigint"
+    #: Without precision, which would round.
+    decimal_type: ClassVar[Any] = sa.Numeric()
 
     # Connections
 
@@ -81,11 +84,6 @@ class PostgresDriver(Driver):
         if url.drivername == connections.DRIVER:
             return connections.open_pool(url, options=options)
         return sa.create_engine(url, hide_parameters=True, execution_options=options)
-
-    @property
-    def read_options(self) -> Mapping[str, Any]:
-        """Return the execution options of a read-only snapshot that never waits."""
-        return connections.READ
 
     def platform_options(self, *, write: bool) -> Mapping[str, Any]:
         """Return the execution options: READ COMMITTED for writes, because under REPEATABLE READ it fails to lock a row that was
@@ -129,7 +127,7 @@ class PostgresDriver(Driver):
 
     def server_watcher(
         self, url: sa.URL, patience_s: float, nodes: sa.Table, heartbeat: Collection[str]
-    ) -> features.ServerWatcher | None:
+    ) -> commits.ServerWatcher | None:
         """Return a watcher of the server's snapshots."""
         return commits.ServerWatcher(partial(connections.connect, url, patience_s), nodes, heartbeat)
 
@@ -184,17 +182,10 @@ class PostgresDriver(Driver):
         """Return PostgreSQL's INSERT."""
         return postgresql.insert(table)
 
-    def row_writer(
-        self,
-        types: Mapping[str, sa.ColumnElement[Any]],
-        each: Callable[[], Any],
-        over: Callable[[Any], Any],
-    ) -> features.RowWriter:
-        """Compile a statement that is run for each of many rows: one statement over arrays, a column's values each."""
-        return Over(types, over)
-
-    def row_query(self, types: Mapping[str, sa.ColumnElement[Any]], over: Callable[[Any], Any]) -> features.RowQuery:
-        """Compile a query about many rows: over arrays, a column's values each."""
+    def row_statement(
+        self, types: Mapping[str, sa.ColumnElement[Any]], over: Callable[[Any], Any]
+    ) -> features.RowStatement:
+        """Compile a statement about many rows: over arrays, a column's values each."""
         return Over(types, over)
 
     def look_up(self, given: Any, wanted: sa.Select[Any], *conditions: sa.ColumnElement[bool]) -> sa.Select[Any]:
@@ -232,11 +223,6 @@ class PostgresDriver(Driver):
 
     # Expressions
 
-    @property
-    def identifiers(self) -> IdentifierPreparer:
-        """Return the preparer of a dialect without parameters."""
-        return NAMES
-
     def execute_text(self, connection: sa.Connection, statement: str) -> None:
         """Execute a statement exactly as written: percent signs, which the DBAPI takes for marks of parameters, are doubled."""
         formatted = connection.dialect.paramstyle in ("format", "pyformat")
@@ -246,10 +232,6 @@ class PostgresDriver(Driver):
         """Return SQL that compares a text by code points: cast and collated, because the column may be ``citext`` or have its own
         collation."""
         return f'(CAST({text} AS TEXT) COLLATE "C")'
-
-    def transaction_number_sql(self) -> str:
-        """Return SQL for the 64-bit transaction number."""
-        return "(pg_current_xact_id()::text)::bigint"
 
     def now_us(self) -> sa.ColumnElement[int]:
         """Return the server's clock at the statement, not at the transaction, which may have begun long before it got its locks."""
@@ -274,10 +256,6 @@ class PostgresDriver(Driver):
     def json_number(self, value: float) -> sa.ColumnElement[Any]:
         """Return a number as a double, for comparison with values of JSON."""
         return sa.literal(float(value), sa.Double())
-
-    def decimal_type(self) -> Any:
-        """Return NUMERIC without precision, which does not round."""
-        return sa.Numeric()
 
     def integer_type(self, column: sa.Column[Any]) -> Any:
         """Return BIGINT: a value beyond the column's range is not an error of the query, it equals no row."""
@@ -439,22 +417,22 @@ class PostgresDriver(Driver):
         return None
 
     def trigger_statements(
-        self, watched: features.WatchedTable, security: features.RowSecurity | None, *, wanted: bool
+        self, watched: features.WatchedTable, security: RowSecurity | None, *, wanted: bool
     ) -> list[str]:
         """Return a trigger for each kind of statement."""
         assert security is not None
         return triggers.statements(NAMES, watched, security.schema, wanted=wanted)
 
-    def row_security(self, connection: sa.Connection) -> features.RowSecurity | None:
+    def row_security(self, connection: sa.Connection) -> RowSecurity | None:
         """Return the row security of the connection's user, found out once for each pool of connections."""
         found = _SECURITY.get(connection.dialect)
         if found is None:
-            found = _SECURITY[connection.dialect] = PostgresRowSecurity.of(connection)
+            found = _SECURITY[connection.dialect] = RowSecurity.of(connection)
         return found
 
 
 #: By the dialect, of which each pool has its own.
-_SECURITY: WeakKeyDictionary[sa.Dialect, features.RowSecurity] = WeakKeyDictionary()
+_SECURITY: WeakKeyDictionary[sa.Dialect, RowSecurity] = WeakKeyDictionary()
 
 
 def _plain(column: sa.ColumnElement[Any]) -> sa.ColumnElement[Any]:

@@ -40,8 +40,13 @@ ACT = "CASE WHEN current_setting('server_version_num')::int < 160000 THEN 'MEMBE
 _SQL = clauses_of(__file__, act=ACT)
 
 
-class PostgresRowSecurity:
-    """See :class:`lodger.engine.store.drivers.features.RowSecurity`."""
+class RowSecurity:
+    """A role without rights, views and policies for one tenant: the second wall around scripts' data, for one database user.
+
+    Attributes:
+        role: the role that scripts' statements run as.
+        schema: the schema of the views.
+    """
 
     def __init__(self, user: str, home: str) -> None:
         """Name the objects of a user in a database.
@@ -59,14 +64,14 @@ class PostgresRowSecurity:
         }  # fmt: skip
 
     @classmethod
-    def of(cls, connection: Connection) -> "PostgresRowSecurity":
+    def of(cls, connection: Connection) -> "RowSecurity":
         """Return the objects of a connection's user and schema."""
         user, home = connection.execute(_SQL["here"]).one()
         return cls(user, home)
 
-    def for_user(self, user: str) -> "PostgresRowSecurity":
+    def for_user(self, user: str) -> "RowSecurity":
         """Return the row security objects of another database user."""
-        return PostgresRowSecurity(user, self._home)
+        return RowSecurity(user, self._home)
 
     def is_member(self, connection: Connection) -> bool:
         """Whether the scripts' role exists and the present user may act as it, by the catalog of roles."""

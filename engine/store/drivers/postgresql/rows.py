@@ -11,7 +11,7 @@ from typing import Any
 from sqlalchemy import ARRAY, Connection, Text, TypeDecorator, bindparam, cast, column, func, select
 from sqlalchemy.sql.elements import ColumnElement
 
-from lodger.engine.store.drivers.prepared import CompiledOnce
+from lodger.engine.store.drivers.prepared import Prepared
 
 GivenRow = Mapping[str, Any]
 
@@ -21,16 +21,12 @@ class Over:
 
     def __init__(self, types: Mapping[str, ColumnElement[Any]], over: Callable[[Any], Any]) -> None:
         self._names = tuple(types)
-        self._statement = CompiledOnce(over(unnested(types)))
-
-    def run(self, connection: Connection, rows: Sequence[GivenRow]) -> None:
-        """Run the statement over these rows."""
-        self.rows(connection, rows)
+        self._statement = Prepared(lambda _driver: over(unnested(types)))
 
     def rows(self, connection: Connection, rows: Sequence[GivenRow], params: GivenRow | None = None) -> list[Any]:
-        """Return the result rows for these rows."""
+        """Execute the statement for these rows, at least one; return the result rows."""
         given = columns(self._names, rows) | dict(params or {})
-        return self._statement.rows(connection, given) if rows else []
+        return self._statement.rows(connection, given)
 
 
 class Array(TypeDecorator[list[Any]]):

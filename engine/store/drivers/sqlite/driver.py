@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from decimal import Context, Decimal
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import sqlalchemy as sa
 from sqlalchemy.dialects import sqlite
@@ -21,7 +21,10 @@ from lodger.engine.store.drivers import Driver, features
 from lodger.engine.store.drivers.sql_files import clauses_of
 from lodger.engine.store.drivers.sqlite import backup, connections, guards, triggers
 from lodger.engine.store.drivers.sqlite.json_path import SqliteJsonPath
-from lodger.engine.store.drivers.sqlite.rows import EachRow, JsonList, Over
+from lodger.engine.store.drivers.sqlite.rows import JsonList, Over
+
+if TYPE_CHECKING:
+    from lodger.engine.store.drivers.postgresql.row_security import RowSecurity
 
 #: Number of decimal digits that a double represents exactly.
 EXACT_DIGITS = 15
@@ -56,6 +59,11 @@ class SqliteDriver(Driver):
     name: ClassVar[str] = "sqlite"
     backup_begins: ClassVar[bytes] = b"SQLite format 3\0"
     sql: ClassVar[Mapping[str, sa.TextClause]] = _SQL
+    read_options: ClassVar[Mapping[str, Any]] = connections.READ
+    #: Of a dialect without parameters.
+    identifiers: ClassVar[IdentifierPreparer] = sqlite.dialect(paramstyle="named").identifier_preparer
+    transaction_number_sql: ClassVar[str] = "0"
+    decimal_type: ClassVar[Any] = sa.Float()
 
     # Connections
 
@@ -102,17 +110,16 @@ class SqliteDriver(Driver):
         """Return the transactions of one connection; between processes ``BEGIN IMMEDIATE`` lets one write at a time."""
         return connections.OneWriter(pool)
 
-    @property
-    def read_options(self) -> Mapping[str, Any]:
-        """Return the execution options of a deferred transaction."""
-        return connections.READ
-
     def begin_platform(self, connection: sa.Connection, *, write: bool) -> None:
         """Begin a transaction unless the DBAPI has begun one. Raises Unavailable: database_replaced; the next one opens the new file."""
         connections.require_same_file(connection)
+        self.require_begun(connection, write=write)
+
+    def require_begun(self, connection: sa.Connection, *, write: bool = True) -> None:
+        """Begin a transaction unless the DBAPI has begun one."""
         raw: Any = connection.connection.driver_connection
         if not raw.in_transaction:
-            # Python's driver begins a transaction only before the first write, and that one ignores its busy timeout.
+            # Python's driver begins a transaction only before an INSERT, UPDATE or DELETE, and that one ignores its busy timeout.
             connection.exec_driver_sql("BEGIN IMMEDIATE" if write else "BEGIN DEFERRED")
 
     def table_statements(self, tables: Sequence[sa.Table]) -> Iterator[str]:
@@ -173,17 +180,10 @@ class SqliteDriver(Driver):
         """Return SQLite's INSERT."""
         return sqlite.insert(table)
 
-    def row_writer(
-        self,
-        types: Mapping[str, sa.ColumnElement[Any]],
-        each: Callable[[], Any],
-        over: Callable[[Any], Any],
-    ) -> features.RowWriter:
-        """Compile a statement that is run for each of many rows: for a hundred rows at once, and row by row for the rest."""
-        return EachRow(each, over)
-
-    def row_query(self, types: Mapping[str, sa.ColumnElement[Any]], over: Callable[[Any], Any]) -> features.RowQuery:
-        """Compile a query about many rows, which VALUES lists."""
+    def row_statement(
+        self, types: Mapping[str, sa.ColumnElement[Any]], over: Callable[[Any], Any]
+    ) -> features.RowStatement:
+        """Compile a statement about many rows, which VALUES lists."""
         return Over(tuple(types), over)
 
     def look_up(self, given: Any, wanted: sa.Select[Any], *conditions: sa.ColumnElement[bool]) -> sa.Select[Any]:
@@ -199,18 +199,9 @@ class SqliteDriver(Driver):
 
     # Expressions
 
-    @property
-    def identifiers(self) -> IdentifierPreparer:
-        """Return the preparer of a dialect without parameters."""
-        return _NAMES
-
     def bytewise_sql(self, text: str) -> str:
         """Return the text with the BINARY collation, which compares code points."""
         return f"({text} COLLATE BINARY)"
-
-    def transaction_number_sql(self) -> str:
-        """Return 0: one transaction writes at a time."""
-        return "0"
 
     def byte_length(self, column: sa.ColumnElement[Any]) -> sa.ColumnElement[int]:
         """Return the length of the text as bytes."""
@@ -243,10 +234,6 @@ class SqliteDriver(Driver):
                 "too_many_digits", f"this database stores decimals with at most {EXACT_DIGITS} digits exactly"
             )
         return float(value)
-
-    def decimal_type(self) -> Any:
-        """Return the type of doubles."""
-        return sa.Float()
 
     def exact_sum(self, column: sa.ColumnElement[Any], scale: int | None) -> list[sa.ColumnElement[Any]]:
         """Return two halves: SQLite's sum of integers fails beyond 64 bits."""
@@ -319,11 +306,10 @@ class SqliteDriver(Driver):
         connection.execute(_SQL["attribute"], {"consumer": consumer, "last": since})
 
     def trigger_statements(
-        self, watched: features.WatchedTable, security: features.RowSecurity | None, *, wanted: bool
+        self, watched: features.WatchedTable, security: RowSecurity | None, *, wanted: bool
     ) -> list[str]:
         """Return a trigger for each kind of change."""
         return triggers.statements(self.identifiers, watched, wanted=wanted)
 
 
-_NAMES: IdentifierPreparer = sqlite.dialect(paramstyle="named").identifier_preparer
 DRIVER = SqliteDriver()
