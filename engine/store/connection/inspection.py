@@ -4,9 +4,8 @@ from dataclasses import asdict, dataclass
 
 from sqlalchemy import create_engine, select
 
-from lodger.engine.core.errors import InputError
 from lodger.engine.store.connection.database import explaining
-from lodger.engine.store.drivers import addresses, driver_of
+from lodger.engine.store.drivers import addresses
 from lodger.engine.store.migrations.revision import current, head, verdict
 from lodger.engine.store.schema.nodes import ledger
 
@@ -45,16 +44,11 @@ def inspect_database(place: str) -> Inspection:
         InputError: database_url.
         Unavailable: not_a_database, database_unreadable and other errors of the host.
     """
-    wanted = head()
-    shown = addresses.mask_password(place)
-    try:
-        url = addresses.read_only(place)
-        if url is None:
-            return Inspection(place, None, wanted, "absent")
-        engine = create_engine(addresses.opened_url(url))
-        driver = driver_of(engine)
-    except (*addresses.UNOPENABLE, LookupError) as error:
-        raise InputError("database_url", place=shown, reason=str(error)) from None
+    wanted, shown = head(), addresses.mask_password(place)
+    driver, url = addresses.ledger_url(place)
+    if driver.is_absent(url):
+        return Inspection(shown, None, wanted, "absent")
+    engine = create_engine(driver.read_only_url(url))
     try:
         with explaining(driver, shown), engine.connect() as connection:
             revision = current(connection)

@@ -192,6 +192,10 @@ class Driver(ABC):
         """Whether opening this address would make a new database."""
         return False
 
+    def read_only_url(self, url: URL) -> URL:
+        """Return the URL that opens an existing database without writing anything beside it."""
+        return url
+
     @abstractmethod
     def backup(self, url: URL, target: Path) -> None:
         """Write a consistent copy of the database to a new file, while it is used.

@@ -2,7 +2,6 @@
 
 import re
 from pathlib import Path
-from urllib.parse import quote
 
 from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import ArgumentError, NoSuchModuleError
@@ -50,26 +49,6 @@ def ledger_url(place: str) -> tuple[Driver, URL]:
     except UNOPENABLE as error:
         raise InputError("database_url", place=mask_password(place), reason=str(error)) from error
     return driver, url
-
-
-def read_only(place: str) -> URL | None:
-    """Return a URL that opens a database read-only; None for a missing file."""
-    if "://" in place:
-        return parse(place)
-    if not Path(place).exists():
-        return None
-    # In any other mode SQLite would create the file and two more beside it.
-    name = f"file:{quote(str(Path(place).absolute()))}"
-    return URL.create("sqlite", database=name, query={"mode": "ro", "uri": "true"})
-
-
-def opened_url(url: URL) -> URL:
-    """Return the URL that SQLAlchemy opens for a ledger's address.
-
-    Raises:
-        InputError: database_url.
-    """
-    return _driver_of(url).ledger_url(url)
 
 
 def _driver_of(url: URL) -> Driver:

@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from decimal import Context, Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
+from urllib.parse import quote
 
 import sqlalchemy as sa
 from sqlalchemy.dialects import sqlite
@@ -161,6 +162,11 @@ class SqliteDriver(Driver):
     def is_absent(self, url: sa.URL) -> bool:
         """Return whether the file is missing."""
         return not Path(str(url.database)).exists()
+
+    def read_only_url(self, url: sa.URL) -> sa.URL:
+        """Return the URL of a read-only file: in any other mode SQLite would create two more beside it."""
+        name = f"file:{quote(str(Path(str(url.database)).absolute()))}"
+        return sa.URL.create("sqlite", database=name, query={"mode": "ro", "uri": "true"})
 
     def backup(self, url: sa.URL, target: Path) -> None:
         """Copy the database's file page by page, from one snapshot."""
