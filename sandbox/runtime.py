@@ -40,8 +40,6 @@ class Realm(Protocol):
 class Runtime(Protocol):
     """A runtime, held by the zygote."""
 
-    name: str
-
     def prepare(self, settings: dict[str, str]) -> None:
         """Load the files that all workers share, from the paths in ``settings``, and warm them up."""
 

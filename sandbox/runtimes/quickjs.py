@@ -47,8 +47,6 @@ class _RehearsalGuest:
 class Runtime:
     """The runtime, held by the zygote."""
 
-    name = "quickjs"
-
     def __init__(self) -> None:
         self.machine: Machine | None = None
         self.numbers: dict[str, int] = {}

@@ -72,8 +72,6 @@ def _warm(guest: NativeGuest) -> None:
 class Runtime:
     """The runtime, held by the zygote."""
 
-    name = "quickjs-native"
-
     def __init__(self) -> None:
         self._make: tuple[ModuleType, list[str], int, int] | None = None
         self._ready: NativeGuest | None = None

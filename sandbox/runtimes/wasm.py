@@ -11,8 +11,6 @@ from lodger.sandbox.runtimes.command.realm import ModuleRealm
 class Runtime:
     """The runtime, held by the zygote."""
 
-    name = "wasm"
-
     def __init__(self) -> None:
         self._machine: ModuleMachine | None = None
 

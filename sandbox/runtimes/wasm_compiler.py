@@ -73,8 +73,6 @@ def _check_start(bundle: bytes) -> None:
 class Runtime:
     """The runtime, held by the zygote."""
 
-    name = "wasm_compiler"
-
     def __init__(self) -> None:
         self._machine: ModuleMachine | None = None
 

@@ -103,10 +103,6 @@ class Group:
             self.remove()
             raise NoGroup(f"the limits of {self.place} cannot be set: {problem.strerror}") from None
 
-    def create_subgroup(self, name: str) -> "Group":
-        """Return a new group inside this one. Raises NoGroup."""
-        return Group(self.place / name)
-
     def add_process(self, pid: int) -> None:
         """Move a process into the group; its children will be in it too. Raises NoGroup."""
         try:

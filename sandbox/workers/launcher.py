@@ -23,7 +23,7 @@ from lodger.sandbox.child.zygote import DEATH, PID
 from lodger.sandbox.errors import ZygoteFailed
 from lodger.sandbox.limits import LIMITS
 from lodger.sandbox.runtimes.libwasmtime import STACK_BYTES
-from lodger.sandbox.walls.cgroup import Group, NoGroup
+from lodger.sandbox.walls.cgroup import NoGroup
 from lodger.sandbox.walls.identity import UIDS_PER_ZYGOTE
 from lodger.sandbox.workers.worker_cgroup import WorkerCgroup
 
@@ -191,7 +191,7 @@ class Zygote:
         self._on_lost = on_lost
         self._on_refused = on_refused
         self._cgroup = cgroup
-        self._group: Group | None = None
+        self._grouped = False
         self._stopping: asyncio.Task[None] | None = None
         self._process: subprocess.Popen[bytes] | None = None
         self._control: socket.socket | None = None
@@ -238,7 +238,7 @@ class Zygote:
         loop.add_reader(ours.fileno(), self._on_control)
         try:
             if self._cgroup is not None:
-                ungrouped = self._group_in(self._cgroup, self._process.pid)
+                ungrouped = self._join(self._cgroup, self._process.pid)
             ours.send(encode(settings))
             async with asyncio.timeout(_START_S):
                 await self._ready
@@ -288,22 +288,17 @@ class Zygote:
             await self._wait(process, 5.0)
         process.wait()
         self._process = None
-        group, self._group = self._group, None
-        if group is not None and self._cgroup is not None:
-            await asyncio.to_thread(self._cgroup.close, group)
+        if self._grouped and self._cgroup is not None:
+            self._grouped = False
+            await asyncio.to_thread(self._cgroup.leave)
 
-    def _group_in(self, cgroup: WorkerCgroup, launcher: int) -> str:
-        """Put the launcher, and so all its children, into a control group. Return "" or the reason why not."""
+    def _join(self, cgroup: WorkerCgroup, launcher: int) -> str:
+        """Put the launcher, and so all its children, into the control group. Return "" or the reason why not."""
         try:
-            group = cgroup.create_leaf()
+            cgroup.join(launcher)
         except NoGroup as reason:
             return str(reason)
-        try:
-            group.add_process(launcher)
-        except NoGroup as reason:
-            cgroup.close(group)
-            return str(reason)
-        self._group = group
+        self._grouped = True
         return ""
 
     @staticmethod

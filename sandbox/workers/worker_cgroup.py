@@ -1,6 +1,6 @@
-"""The control group around all workers of this process: created with the first zygote, deleted with the last; one inner group per zygote.
+"""The control group around all workers of this process: created with the first zygote, deleted with the last.
 
-If groups cannot be created, the reason is reported and workers run without; the limits of each attempt still apply.
+If the group cannot be created, the reason is reported and workers run without; the limits of each attempt still apply.
 """
 
 import itertools
@@ -17,7 +17,7 @@ _numbers = itertools.count(1)
 
 
 class WorkerCgroup:
-    """Control groups of zygotes.
+    """The control group of all zygotes.
 
     Args:
         folder: of cgroup v2, in which groups may be created; None for the one that systemd delegated.
@@ -25,54 +25,45 @@ class WorkerCgroup:
         processes: of all zygotes together, with their launchers and workers.
 
     Attributes:
-        controllers: that the groups must have.
+        controllers: that the group must have.
     """
 
     controllers: tuple[str, ...] = CONTROLLERS
 
-    def __init__(
-        self,
-        folder: Path | None = None,
-        *,
-        memory_bytes: int,
-        processes: int = 4096,
-    ) -> None:
+    def __init__(self, folder: Path | None = None, *, memory_bytes: int, processes: int = 4096) -> None:
         self.folder = folder
         self._memory_bytes = memory_bytes + _BESIDE_BYTES
         self._processes = processes
         self._lock = threading.Lock()
-        self._outer: Group | None = None
+        self._group: Group | None = None
         self._zygotes = 0
 
-    def create_leaf(self) -> Group:
-        """Return a new group for one zygote; :meth:`close` deletes it. Raises NoGroup with the reason."""
+    def join(self, launcher: int) -> None:
+        """Put the launcher of a zygote, and so all its children, into the group. Raises NoGroup with the reason."""
         with self._lock:
-            outer = self._outer or self._create_outer()
+            group = self._group or self._create()
             try:
-                leaf = outer.create_subgroup(f"zygote-{next(_numbers)}")
+                group.add_process(launcher)
             except NoGroup:
                 if not self._zygotes:
-                    outer.remove()
-                    self._outer = None
+                    group.remove()
                 raise
+            self._group = group
             self._zygotes += 1
-            return leaf
 
-    def close(self, leaf: Group) -> None:
-        """Kill the processes of a zygote's group and delete it, and the outer one after the last. Blocks briefly."""
-        leaf.remove()
+    def leave(self) -> None:
+        """Note the end of a zygote in the group; the last one deletes it, and kills what is left in it. Blocks briefly."""
         with self._lock:
             self._zygotes -= 1
-            if not self._zygotes and self._outer is not None:
-                self._outer.remove()
-                self._outer = None
+            if not self._zygotes and self._group is not None:
+                self._group.remove()
+                self._group = None
 
-    def _create_outer(self) -> Group:
-        """Create the group around the groups of all zygotes, with its limits. Raises NoGroup."""
+    def _create(self) -> Group:
+        """Return a new group with its limits. Raises NoGroup."""
         folder = self.folder or delegated_folder()
         prepare(folder, self.controllers)
-        outer = Group(folder / f"lodger-{os.getpid()}-{next(_numbers)}")
+        group = Group(folder / f"lodger-{os.getpid()}-{next(_numbers)}")
         if self.controllers:
-            outer.set_limits(self._memory_bytes, self._processes)
-        self._outer = outer
-        return outer
+            group.set_limits(self._memory_bytes, self._processes)
+        return group

@@ -73,22 +73,21 @@ async def test_all_of_a_zygote_is_in_its_group_and_nothing_stays(folder: Path) -
         inside = members(folder)
         assert {launcher, *pool.ready} <= inside
         assert os.getpid() not in inside
-        (outer,) = groups(folder)
-        assert len(groups(outer)) == 1
+        assert len(groups(folder)) == 1
     assert not groups(folder)
 
 
-async def test_each_zygote_has_its_own_and_the_last_takes_the_outer_one_away(folder: Path) -> None:
+async def test_all_zygotes_share_one_and_the_last_takes_it_away(folder: Path) -> None:
     group = Plain(folder, memory_bytes=0)
-    pools = [probe_pool(cgroup=group), WasmPool(cgroup=group, profile="trusted")]
+    pools = (probe_pool(cgroup=group), WasmPool(cgroup=group, profile="trusted"))
     for pool in pools:
         await pool.start()
-    (outer,) = groups(folder)
-    assert len(groups(outer)) == 3, "scripts, modules, their compiler"
+    (group_of_all,) = groups(folder)
+    assert {pool.zygote.launcher_pid for pool in (*pools, pools[1].compilers) if pool.zygote} <= members(group_of_all)
     await pools[0].stop()
-    assert outer.is_dir()
+    assert group_of_all.is_dir()
     await pools[1].stop()
-    assert not outer.exists()
+    assert not group_of_all.exists()
 
 
 async def test_removal_ends_whatever_is_inside(folder: Path) -> None:
@@ -120,11 +119,11 @@ async def test_a_place_that_offers_nothing_is_told_and_the_others_stand(
 @pytest.mark.parametrize("place", ["/nowhere", "/tmp"])
 def test_no_group_at_all(place: str, caplog: pytest.LogCaptureFixture) -> None:
     with pytest.raises(cgroup.NoGroup, match=place):
-        WorkerCgroup(Path(place), memory_bytes=0).create_leaf()
+        WorkerCgroup(Path(place), memory_bytes=0).join(os.getpid())
     group = WorkerCgroup(memory_bytes=0)
     if cgroup.missing():
         with pytest.raises(cgroup.NoGroup):
-            group.create_leaf()
+            group.join(os.getpid())
 
 
 def test_it_is_one_of_the_layers_that_count() -> None:
