@@ -12,8 +12,6 @@ from lodger.engine.recurrence.search import Steps
 
 #: First day and day after the last of the period that holds a day.
 Bounds = Callable[[int], tuple[int, int]]
-#: Periods whose days are kept: questions come in order.
-_KEPT = 4
 
 
 def positions(bysetpos: tuple[int, ...], size: int) -> list[int]:
@@ -77,7 +75,6 @@ class PeriodPicks:
         #: Days that a period must have for some position to exist.
         self._min_days = -(-min(abs(p) for p in bysetpos) // times.count())
         self.days = YearDays(days_of if self._min_days == 1 else self._sufficient, selection=selection)
-        self._kept: dict[int, list[int]] = {}
         self._picks: dict[int, list[int]] = {}
 
     @property
@@ -104,18 +101,14 @@ class PeriodPicks:
             found += [start + day for day in members(self._all.usual(year) & span(first - start, end - start))]
         return found
 
-    def _period(self, day: int) -> tuple[int, int, list[int], list[int]]:
-        """Bounds, allowed days and picked indices of the period that holds a day."""
+    def _period(self, day: int) -> tuple[int, list[int], list[int]]:
+        """First day after the period that holds a day, its allowed days, and the indices picked of its times."""
         first, after = self._bounds(day)
-        days = self._kept.get(first)
-        if days is None:
-            if len(self._kept) >= _KEPT:
-                self._kept.clear()
-            days = self._kept[first] = self._between(first, after)
+        days = self._between(first, after)
         picked = self._picks.get(len(days))
         if picked is None:
             picked = self._picks[len(days)] = positions(self._bysetpos, len(days) * self._times.count())
-        return first, after, days, picked
+        return after, days, picked
 
     def _member(self, days: list[int], index: int) -> int:
         """Return the local second with a 0-based number among all times of a period's days."""
@@ -133,34 +126,22 @@ class PeriodPicks:
 
     def next_from(self, local: int, steps: Steps) -> int | None:
         """First member at or after the local second."""
-        local = max(local, civil.MIN_LOCAL)
-        if local > civil.MAX_LOCAL:
-            return None
-        day: int | None = self._bounds(local // civil.DAY_S)[0]
-        while day is not None and (day := self.days.at_or_after(day, steps)) is not None:
-            _, after, days, picked = self._period(day)
-            i = self._rank(days, picked, local)
-            if i < len(picked):
-                found = self._member(days, picked[i])
-                return found if found <= civil.MAX_LOCAL else None
-            steps.take(max(local, after * civil.DAY_S))
-            day = after
-        return None
+        return self.nth_from(local, 0, steps)
 
     def nth_from(self, local: int, index: int, steps: Steps) -> int | None:
         """Member with a 0-based number, counted from a local second on; None when there are fewer."""
-        found = self.next_from(local, steps)
-        if found is None or index > len(self._bysetpos) * ((civil.MAX_LOCAL - found) // (7 * civil.DAY_S) + 1):
-            return None  # more than there are weeks
-        day: int | None = found // civil.DAY_S
-        assert day is not None
-        _, _, days, picked = self._period(day)
-        index += self._rank(days, picked, found)
+        local = max(local, civil.MIN_LOCAL)
+        weeks = (civil.MAX_LOCAL - local) // (7 * civil.DAY_S) + 2
+        if local > civil.MAX_LOCAL or index > len(self._bysetpos) * weeks:
+            return None
+        day: int | None = self._bounds(local // civil.DAY_S)[0]
         while day is not None and (day := self.days.at_or_after(day, steps)) is not None:
-            _, day, days, picked = self._period(day)
+            after, days, picked = self._period(day)
+            index += self._rank(days, picked, local)
             if index < len(picked):
                 found = self._member(days, picked[index])
                 return found if found <= civil.MAX_LOCAL else None
             index -= len(picked)
-            steps.take(day * civil.DAY_S)
+            steps.take(max(local, after * civil.DAY_S))
+            day = after
         return None
