@@ -43,11 +43,11 @@ def of_set(rules: RuleSet, dst: DstPolicy | None = None) -> Zoned | Parts:
     parts: list[Recurrence] = []
     for last in sorted(lasts, key=lambda last: (last is not None, last or 0)):
         entries: list[Entry] = [entry for entry in rules.rules if entry.last == last]
-        there = SetSequence(replace(rules, rdates=()), entries)
+        there = SetSequence(replace(rules, rdates=set()), entries)
         parts.append(Zoned(there, rules.zone, policy, last=last, without=rules.without))
     if rules.rdates:
         parts.append(Zoned(SetSequence(rules, ()), rules.zone, policy, without=rules.without))
-    also = [instant_of(utc) for utc in rules.also if utc not in rules.without]
+    also = [instant_of(utc) for utc in sorted(rules.also) if utc not in rules.without]
     if also:
         parts.append(Instants(also))
     return Parts(Zoned(whole, rules.zone, dst), parts)

@@ -1,7 +1,7 @@
 """The strict parser of a recurrence set: DTSTART, RRULE, RDATE, EXDATE, EXRULE lines, or one bare rule."""
 
 import re
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from lodger.engine.recurrence.calendar import civil
 from lodger.engine.recurrence.calendar.civil import UNANCHORED
@@ -43,7 +43,7 @@ class Entry:
     last: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class RuleSet:
     """A parsed recurrence set; every second is local to ``zone`` unless named otherwise.
 
@@ -60,13 +60,13 @@ class RuleSet:
     zone: Zone
     anchored: bool = True
     date_only: bool = False
-    rules: tuple[Entry, ...] = ()
-    exrules: tuple[Entry, ...] = ()
-    rdates: tuple[int, ...] = ()
-    exdates: frozenset[int] = frozenset()
-    exdays: frozenset[int] = frozenset()
-    also: tuple[int, ...] = ()
-    without: frozenset[int] = frozenset()
+    rules: list[Entry] = field(default_factory=list)
+    exrules: list[Entry] = field(default_factory=list)
+    rdates: set[int] = field(default_factory=set)
+    exdates: set[int] = field(default_factory=set)
+    exdays: set[int] = field(default_factory=set)
+    also: set[int] = field(default_factory=set)
+    without: set[int] = field(default_factory=set)
     duration: Length | None = None
     unread: tuple[str, ...] = ()
 
@@ -138,20 +138,13 @@ def _read(text: str, dtstart: str | None, tz: str | None) -> RuleSet:
         and any(_TIMES.search(line.value) for line in lines)
     ):
         start = replace(start, date=False)  # a day on which to begin, and no DATE of RFC 5545, which lacks times
-    rules: list[Entry] = []
-    exrules: list[Entry] = []
-    rdates: set[int] = set()
-    exdates: set[int] = set()
-    exdays: set[int] = set()
-    also: set[int] = set()
-    without: set[int] = set()
-    duration = None
+    found = RuleSet(start.second, home, anchored, start.date, unread=unread)
     left = DATES
     for line in lines:
         if line.name in ("RRULE", "EXRULE"):
-            if len(rules) + len(exrules) >= RULES:
+            if len(found.rules) + len(found.exrules) >= RULES:
                 raise RuleInvalid("too_many_rules", maximum=RULES, index=line.name_at)
-            (rules if line.name == "RRULE" else exrules).append(_entry(line, start, home, anchored))
+            (found.rules if line.name == "RRULE" else found.exrules).append(_entry(line, start, home, anchored))
         elif line.name in ("RDATE", "EXDATE"):
             if not anchored:
                 raise RuleInvalid("start_missing", name=line.name, index=line.name_at)
@@ -160,35 +153,21 @@ def _read(text: str, dtstart: str | None, tz: str | None) -> RuleSet:
                 raise RuleInvalid("too_many_dates", maximum=DATES, index=line.value_at)
             for moment in _dates(line, home):
                 if moment.utc:
-                    (also if line.name == "RDATE" else without).add(moment.second)
+                    (found.also if line.name == "RDATE" else found.without).add(moment.second)
                 elif line.name == "RDATE":
-                    rdates.add(moment.second)
+                    found.rdates.add(moment.second)
                 elif moment.date and not start.date:
-                    exdays.add(moment.second // civil.DAY_S)
+                    found.exdays.add(moment.second // civil.DAY_S)
                 else:
-                    exdates.add(moment.second)
+                    found.exdates.add(moment.second)
         elif line.name == "DURATION":
-            duration = read_duration(line.value, line.value_at)
-    if not rules and not rdates and not also and not any(line.name == "DTSTART" for line in lines):
+            found.duration = read_duration(line.value, line.value_at)
+    if not (found.rules or found.rdates or found.also or any(line.name == "DTSTART" for line in lines)):
         raise RuleInvalid("rule_empty", index=0)
-    if not rules and anchored:
+    if not found.rules and anchored:
         # DTSTART is the first occurrence (RFC 5545 §3.8.5.2), and a rule that it does not fulfil is a rule for itself.
-        rdates.add(start.second)
-    return RuleSet(
-        start=start.second,
-        zone=home,
-        anchored=anchored,
-        date_only=start.date,
-        rules=tuple(rules),
-        exrules=tuple(exrules),
-        rdates=tuple(sorted(rdates)),
-        exdates=frozenset(exdates),
-        exdays=frozenset(exdays),
-        also=tuple(sorted(also)),
-        without=frozenset(without),
-        duration=duration,
-        unread=unread,
-    )
+        found.rdates.add(start.second)
+    return found
 
 
 def _event(text: str) -> tuple[list[tuple[str, int]] | None, tuple[str, ...]]:

@@ -226,8 +226,8 @@ def set_text(rules: RuleSet, idle: Sequence[int] = ()) -> str:
     """
     text = "; and ".join(_entry_text(entry, rules) for entry in rules.rules)
     if rules.rdates or rules.also:
-        moments = [moment_text(local, midnight=True) for local in rules.rdates] + [
-            _utc(instant) for instant in rules.also
+        moments = [moment_text(local, midnight=True) for local in sorted(rules.rdates)] + [
+            _utc(instant) for instant in sorted(rules.also)
         ]
         dates = _dates(moments)
         text = f"{text}; and once on {dates}" if text else f"once on {dates}"

@@ -72,7 +72,7 @@ def test_never_is_proved_in_words(text: str, reason: str | None) -> None:
 
 def sequence_of(rule: Rule, start: int) -> SetSequence:
     """Return the members of a rule from its start on."""
-    return SetSequence(RuleSet(start=start, zone=zone("UTC"), rules=(Entry(rule, start),)))
+    return SetSequence(RuleSet(start=start, zone=zone("UTC"), rules=[Entry(rule, start)]))
 
 
 @given(st.integers(0, 2**32))
