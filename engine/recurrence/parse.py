@@ -83,7 +83,7 @@ def kind_of(spec: RuleSpec) -> Kind:
 
 
 def _checked(spec: RuleSpec) -> tuple[str, Kind]:
-    """Return text and kind of a rule, checked."""
+    """Return text and kind of a rule, checked; a step of whole days is English."""
     # A spec comes out of JSON: its types are a promise, not a fact.
     for name in ("text", "dtstart", "tz", "counted_from"):
         value: object = getattr(spec, name)
@@ -97,6 +97,8 @@ def _checked(spec: RuleSpec) -> tuple[str, Kind]:
         limit = LONGEST_RRULE_SET if kind is Kind.RRULE else LONGEST_TEXT
     if kind is None or len(text) > limit:
         raise RuleInvalid("rule_too_long", count=len(text), maximum=limit, index=limit)
+    if kind is Kind.EVERY and (days := whole_days(text)):  # days of a zone, as in English
+        return f"every {days} days", Kind.ENGLISH
     return text, kind
 
 
@@ -186,12 +188,11 @@ def parse_rule(
 
 
 def _phrase(spec: RuleSpec, text: str, kind: Kind, tz: str | None) -> tuple[english.Phrase, int | None, Zone] | None:
-    """Return a rule in English or a step of whole days, its start as local second and its zone; None for any other rule."""
-    days = whole_days(text)
-    exact = days and spec.dtstart is not None and _anchor(spec.dtstart).microsecond  # a wall clock has whole seconds
-    if exact or not (kind is Kind.ENGLISH or (kind is Kind.EVERY and days)):
+    """Return a rule in English, its start as local second and its zone; None for any other rule."""
+    # A wall clock has whole seconds.
+    if kind is not Kind.ENGLISH or (spec.dtstart and _anchor(spec.dtstart).microsecond and whole_days(text)):
         return None
-    phrase = english.parse(f"every {days} days" if days and kind is Kind.EVERY else text.strip(" \t\r\n"))
+    phrase = english.parse(text.strip(" \t\r\n"))
     home = zone(phrase.zone or tz or "UTC")
     begin = spec.dtstart if spec.dtstart is not None else spec.counted_from
     return phrase, None if begin is None else _local_start(_anchor(begin), home), home
@@ -252,11 +253,10 @@ def _start_of(
     spec: RuleSpec, text: str, kind: Kind, now: datetime, tz: str | None, start: datetime | None
 ) -> str | None:
     """Start of an interval or of a phrase, as text; None when its slots do not depend on one."""
-    if kind is Kind.EVERY and not whole_days(text):
+    if kind is Kind.EVERY:
         every = parse_every(text)
         return None if every != Every(every.period_us) else format_instant((start or now).replace(microsecond=0))
-    days = whole_days(text) if kind is Kind.EVERY else 0
-    phrase = english.parse(f"every {days} days" if days else text.strip(" \t\r\n"))
+    phrase = english.parse(text.strip(" \t\r\n"))
     if start is not None and phrase.follows_start():
         return format_instant(start)
     if not phrase.needs_start():

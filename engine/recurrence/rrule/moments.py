@@ -2,9 +2,9 @@
 
 import re
 from dataclasses import dataclass
-from datetime import UTC, datetime
 
 from lodger.engine.recurrence.calendar import civil
+from lodger.engine.recurrence.instant import parse_time
 from lodger.engine.recurrence.rule_errors import RuleInvalid
 
 _DATE = r"(\d{4})(\d{2})(\d{2})"
@@ -55,15 +55,9 @@ def read_start(text: str) -> Moment:
     text = text.strip()
     if not re.match(_ISO, text):
         return read_moment(text, 0)
-    try:
-        parsed = datetime.fromisoformat(text)
-    except ValueError:
-        raise RuleInvalid("date_impossible.time", text=text, index=0) from None
+    parsed = parse_time(text)
     if parsed.tzinfo is not None:
-        try:
-            return Moment(civil.utc_floor(parsed.astimezone(UTC))[0], utc=True)
-        except OverflowError:
-            raise RuleInvalid("date_impossible.years", text=text, index=0) from None
+        return Moment(civil.utc_floor(parsed)[0], utc=True)
     return Moment(civil.local_of(parsed), date=len(text) == 10)
 
 
