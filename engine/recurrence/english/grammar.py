@@ -32,7 +32,7 @@ from lodger.engine.recurrence.calendar import civil
 from lodger.engine.recurrence.calendar.civil import DAY_S
 from lodger.engine.recurrence.calendar.zones import known_zone, zone_names
 from lodger.engine.recurrence.duration import UNITS as LENGTHS
-from lodger.engine.recurrence.english.meaning import in_quarter, meant, series_text
+from lodger.engine.recurrence.english.meaning import in_quarter, meant
 from lodger.engine.recurrence.english.phrase import HOUR_S, WEEKEND, WORKDAYS, Date, Days, Phrase
 from lodger.engine.recurrence.english.vocabulary import UNITS, WORDS, Token, Unread, tokens
 from lodger.engine.recurrence.words import MONTHS, WEEKDAYS, clock, counted, joined, listed, ordinal
@@ -522,26 +522,14 @@ class _Grammar:
             if again & bits:
                 break
             self.at += size - 1
-            last_begin = self.at
             if self.take("days"):
                 bits |= again
                 continue
             day = self._weekday()[0]
             if day != Days(day.weekdays):
-                raise self._shared_day(begin, last_begin, day)
+                raise self.unread("the day may be of each weekday or of the last one", self.since(begin))
             bits |= day.weekdays
         return [Days(bits)]
-
-    def _shared_day(self, begin: int, last: int, day: Days) -> Unread:
-        """Return the error of weekdays and one with a day of its own, which may be said of each: ``Saturday and Sunday the 1st``."""
-        place, end = self.since(begin)
-        names = [self.text[each.place : each.end] for each in self.left[begin : self.at] if each.kind == "weekday"]
-        texts = [
-            f"{self.text[self.left[last].place : end]}, {self.text[place : self.left[last - 1].place].rstrip(' ,')}"
-        ]
-        if day.month_days and not any(each.kind == "to" for each in self.left[begin : self.at]):
-            texts.insert(0, " and on ".join(f"{name} the {ordinal(day.month_days[0])}" for name in names))
-        return self.unread("the day may be of each weekday or of the last one", (place, end), *texts)
 
     def _weekdays_of(self, days: list[Days]) -> list[Days]:
         """Read the month after ``every Friday``, as in ``of March``; ``of the month`` adds nothing."""
@@ -830,24 +818,10 @@ class _Grammar:
             hour, minute, second, half, fixed = int(token.text[:-1]), 0, 0, "", True
         elif token.kind == "number":
             hour, minute, second, half, fixed = token.value, 0, 0, "", token.text.startswith("0")
-            if token.text.isdigit() and len(token.text) in (3, 4):
-                hour, minute = hour // 100, hour % 100
-                tail = self.peek().end if self.peek().text in ("hrs", "hours", "h") else end
-                text = f"{hour:02d}:{minute:02d}" if hour < 24 and minute < 60 else "09:00"
-                raise self.unread(f"{token.text} is not a time of day", (place, tail), text)
-            minutes = self.peek(1)
-            if self.peek().text == ":" and minutes.kind == "number":
-                text = f"{hour:02d}:{minutes.value:02d}"
-                raise self.unread("a time has two digits after the colon", (place, minutes.end), text)
             if self.take("oclock"):
                 end = self.peek(-1).end
             if self.take("ampm"):
                 half, end = self.peek(-1).value, self.peek(-1).end
-            minutes = self.peek()
-            two_digits = self.sees("number (?!unit|month)") and (minutes.value >= 10 or len(minutes.text) == 2)
-            if two_digits and not half and hour < 24 and minutes.value <= 59:
-                text = f"{hour:02d}:{minutes.value:02d}"
-                raise self.unread("hours and minutes have a colon between them", (place, minutes.end), text)
         else:
             self.at -= 1
             raise self.unexpected("a time of day", "09:00")
@@ -922,22 +896,10 @@ class _Grammar:
             begin, bare = self.at, self.sees("number") and not (at or self._minutes_past())
             found.append(self.time())
             if spoken and bare and not found[-1].minute:
-                raise self._shared_minutes(found[-2], [found[-1]], to="to" in spoken)
+                raise self.unread("the minutes may be those of each hour", self.since(begin))
         if self.peek().text == "or" and self.sees(_BARE_TIME, 1):
             raise self.unread("a rule has no choice between times", self.peek(), "and")
         self.add("times", first, strong).times = self._halves(found)
-
-    def _shared_minutes(self, before: _Time, hours: list[_Time], *, to: bool) -> Unread:
-        """Return the error of hours after minutes past another one, which may be theirs too: ``quarter past 9, 10 and 11``."""
-        while (size := self.sees(f"{_MORE} (?=number)")) and not self._minutes_past(size):
-            self.at += size
-            hours.append(self.time())
-        whole = [each.hour + 12 * (each.hour < min(before.hour, 12)) for each in hours]
-        ways = [(each - to) % 24 * HOUR_S + before.minute * 60 for each in whole], [each * HOUR_S for each in whole]
-        shared, plain = (" and ".join(clock(each) for each in way) for way in ways)
-        return self.unread(
-            "the minutes may be those of each hour", (hours[0].place, hours[-1].end), shared, f"at {plain}"
-        )
 
     def _halves(self, found: list[_Time]) -> list[_Time]:
         """Apply the half of the day that is written after them, as in ``1, 3 and 5 pm``, where the order allows it."""
@@ -1227,33 +1189,12 @@ class _Grammar:
         return found
 
     def _except_times(self, first: int) -> Unread:
-        """Refuse times that are left out, naming the times that stay."""
-        place, draft = self.left[first].place, self.drafts[-1]
+        """Refuse times that are left out."""
         self.take("at")
-        times = [self.time()]
-        times += [self.time()] if self.take("to|until") else []
-        if len(times) > 1:
-            self._window_halves(*times)
-        out, end = [each.second_of_day() for each in times], times[-1].end
-        what, step = "times are not excepted: the times that stay are named", draft.interval_s
-        rest = self.text[end:]
-        tail = "".join(f" {self.text[slice(*draft.parts[kind])]}" for kind in ("days", "months") if kind in draft.parts)
-        if not step or draft.minutes or step > DAY_S // 2:
-            stay = [
-                clock(each.second_of_day()) for each in draft.times if not out[0] <= each.second_of_day() <= out[-1]
-            ]
-            if not stay or "times" not in draft.parts:
-                return self.unread(what, (place, end), "")
-            at, stop = draft.parts["times"]
-            return Unread(what, place, (f"{self.text[:at]}at {joined(stay)}{self.text[stop:place].rstrip()}{rest}",))
-        begins, ends = (each.second_of_day() for each in draft.window) if draft.window else (0, DAY_S - step)
-        series = range(begins, ends + 1, step)
-        before, after = [each for each in series if each < out[0]], [each for each in series if each > out[-1]]
-        every = self.text[slice(*draft.parts["interval"])]
-        if before and after and not (draft.window or tail):
-            return Unread(what, place, (f"{every} from {clock(after[0])} to {clock(before[-1])}{rest}",))
-        parts = [series_text(every, each, tail) for each in (before, after) if each]
-        return Unread(what, place, ("; ".join(parts) + rest,))
+        self.time()
+        if self.take("to|until"):
+            self.time()
+        return self.unread("times are not excepted: the times that stay are named", self.since(first))
 
     def zone_of(self, _strong: bool, first: int) -> None:
         """Read the zone of a rule."""
