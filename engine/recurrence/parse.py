@@ -26,21 +26,24 @@ ANCHORED = (Kind.RRULE, Kind.EVERY, Kind.ENGLISH)
 LONGEST_TEXT = 4096
 LONGEST_RRULE_SET = 65_536
 
-_SET_LINES = ("BEGIN", "RRULE", "EXRULE", "DTSTART", "RDATE", "EXDATE")
-_CRON_SETTINGS = ("TZ", "DAYS", "MAILTO", "SHELL", "PATH", "HOME")
-_CHANGES = r"(?i)on[ \t]+changes[ \t]"
-_ONCE = r"(?i)at[ \t]*\(|at[ \t]+(?:[0-9]{4}-|[0-9]{8})|in[ \t]+(?:[0-9]|P)|once, at "
-#: A date, and a time as ISO 8601 has it or none.
-_BARE_TIME = r"[0-9]{4}-[0-9]{2}-[0-9]{2}(?:[Tt]|[ \t]+[0-9]{2}:[0-9]{2}|[Zz+-]|[ \t]*\Z)"
 #: A date without a time.
 _DATE = r"(?i)(?:at[ \t]*\(?[ \t]*)?([0-9]{4})-?([0-9]{2})-?([0-9]{2})[ \t]*\)?"
 _ONCE_SENTENCE = r"(?i)once, (at \S{1,40})(?: \((\S{1,40})\))?"
-_SCHYNTAX = r"(?i)[a-z]+[ \t]*\(|\{"
-_EVERY = r"(?i)every[ \t]"
-_AMAZON_CRON = r"(?i)cron\("
-_CRON = rf"@|(?:CRON_TZ|{'|'.join(_CRON_SETTINGS)})=|[0-9*?](?:[0-9*?,/-]*[0-9*?])?[ \t]+[0-9*?][^ \t\r\n&]*[ \t]+\S"
-#: Name of a property or of a part, and the sign after it.
-_HEAD = re.compile(r"([A-Za-z-]+)([:;=])")
+_CRON_SETTINGS = "TZ|DAYS|MAILTO|SHELL|PATH|HOME"
+#: Beginnings of texts by their language: those that are looked for before intervals, and after them.
+_BEFORE = re.compile(
+    rf"(?P<rrule>(?:BEGIN|RRULE|EXRULE|DTSTART|RDATE|EXDATE)[:;]|(?!(?:{_CRON_SETTINGS})=)[A-Z-]+=)"
+    r"|(?P<changes>on[ \t]+changes[ \t])"
+    r"|(?P<once>at[ \t]*\(|at[ \t]+(?:[0-9]{4}-|[0-9]{8})|in[ \t]+(?:[0-9]|P)|once, at "
+    r"|[0-9]{4}-[0-9]{2}-[0-9]{2}(?:T|[ \t]+[0-9]{2}:[0-9]{2}|[Z+-]|[ \t]*\Z))",
+    re.IGNORECASE,
+)
+_AFTER = re.compile(
+    r"(?P<schyntax>(?!cron\()[a-z]+[ \t]*\(|\{)"
+    rf"|(?P<cron>cron\(|@|(?-i:(?:CRON_TZ|{_CRON_SETTINGS})=)"
+    r"|[0-9*?](?:[0-9*?,/-]*[0-9*?])?[ \t]+[0-9*?][^ \t\r\n&]*[ \t]+\S)",
+    re.IGNORECASE,
+)
 
 
 def recognise(text: str) -> Kind:
@@ -50,26 +53,14 @@ def recognise(text: str) -> Kind:
         RuleInvalid: ``rule_unrecognised`` when it begins like none of them.
     """
     body = text.strip(" \t\r\n")
-    head = _HEAD.match(body)
-    name, sign = (head[1], head[2]) if head else ("", "")
-    if (sign in (":", ";") and name.upper() in _SET_LINES) or (
-        sign == "=" and name and name.upper() not in _CRON_SETTINGS
-    ):
-        return Kind.RRULE
-    if re.match(_CHANGES, body):
-        return Kind.CHANGES
-    if re.match(_ONCE, body) or re.match(_BARE_TIME, body):
-        return Kind.ONCE
+    if found := _BEFORE.match(body):
+        return Kind(str(found.lastgroup))
     if body[:1] in "eE" and whole_days(body):
         return Kind.ENGLISH
-    if is_interval(body) or (re.match(_EVERY, body) and not english.begins(body)):
+    if is_interval(body) or (re.match(r"(?i)every[ \t]", body) and not english.begins(body)):
         return Kind.EVERY
-    if re.match(_AMAZON_CRON, body):
-        return Kind.CRON
-    if re.match(_SCHYNTAX, body):
-        return Kind.SCHYNTAX
-    if re.match(_CRON, body):
-        return Kind.CRON
+    if found := _AFTER.match(body):
+        return Kind(str(found.lastgroup))
     if english.begins(body):
         return Kind.ENGLISH
     if not body:
