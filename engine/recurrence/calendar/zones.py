@@ -147,17 +147,14 @@ class Zone:
 
     def instants(self, local: int) -> list[int]:
         """UTC seconds at which the wall clock shows the local second: none in a gap, two in a fold."""
-        found = set()
-        for probe in (local - 2 * civil.DAY_S, local, local + 2 * civil.DAY_S):
-            here = self.segment(probe)
-            while True:
-                utc = local - here.offset
-                if here.start <= utc < here.end:
-                    found.add(utc)
-                if here.end > local + 2 * civil.DAY_S:
-                    break
-                here = self.segment(here.end)
-        return sorted(found)
+        found, here = [], self.segment(local - 2 * civil.DAY_S)
+        while here.start <= local + 2 * civil.DAY_S:
+            if here.start <= local - here.offset < here.end:
+                found.append(local - here.offset)
+            if here.end == FAR:
+                break
+            here = self.segment(here.end)
+        return found
 
     def instant(self, local: int) -> int:
         """UTC second of a local second: the first of two; one in a gap is read with the offset before (RFC 5545 §3.3.5)."""

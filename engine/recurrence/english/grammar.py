@@ -861,27 +861,12 @@ class _Grammar:
                 raise self.unread("the hour has minutes", self.since(begin))
             second = (time.second_of_day() + (minutes if past else -minutes) * 60) % DAY_S
             return _Time(*civil.clock(second), "", time.fixed or bool(time.half), self.left[begin].place, time.end)
-        hour = self.peek()
-        if minutes == 30 and hour.kind == "number" and 1 <= hour.value <= 12:
-            self.next()
-            texts = f"{hour.value:02d}:30", f"{hour.value - 1:02d}:30"
-            raise self.unread("half nine is 09:30 for some and 08:30 for others", self.since(begin), *texts)
         raise self.unexpected("past or to")
 
     def _minutes_past(self, ahead: int = 0) -> bool:
         """Whether the next tokens are minutes past an hour, such as ``20 past 9``, or in words before it, as in ``at ten to nine``."""
         before = self.sees(f"at number=(five|ten|twenty|twenty-five) to=to {_HOUR}", ahead - 1)
         return before > 0 or self.sees(f"number past {_HOUR}", ahead) > 0
-
-    def _minutes_to(self) -> Unread:
-        """Return the error of ``at 10 to 9``, which has another meaning than the numbers seem to have."""
-        place, minutes, sign, time = self.peek(-1).place, self.next().value, self.next().text, self.time()
-        before = (time.second_of_day() - minutes * 60) % DAY_S
-        texts = [f"at {clock(before)}"] if sign == "to" and minutes in (5, 10, 20, 25) else []
-        if not texts or minutes <= time.hour:
-            texts.append(f"from {minutes} to {self.text[time.place : time.end]}")
-        what = "it may be minutes before an hour, or a range of hours"
-        return self.unread(what, (place, time.end), *texts)
 
     def times(self, strong: bool, first: int) -> None:
         """Read times of day."""
@@ -937,10 +922,6 @@ class _Grammar:
 
     def at_part(self, strong: bool, first: int) -> None:
         """Read what follows ``at``: times, minutes of the hour, weekends, or the end of the month."""
-        ranged = self.sees(f"at number to (?!{_DATE}){_HOUR}") and self.peek(1).value < 60
-        if ranged and not (self._minutes_past(1) or self._is_year(3)):
-            self.next()
-            raise self._minutes_to()
         if self.sees(rf"at (unit=minute|past=(\d+)|{_PAST_THE_HOUR})") and not self._minutes_past(1):
             self.minutes()
             self.add("minutes", first)
