@@ -6,7 +6,7 @@ The client sees names (for Host and SNI); only this module sees addresses, and n
 import socket
 import ssl
 from collections.abc import Awaitable, Callable, Iterable
-from typing import Any
+from typing import Any, cast
 
 from httpcore2 import AnyIOBackend, AsyncNetworkBackend, AsyncNetworkStream, ConnectError, ConnectTimeout
 
@@ -24,7 +24,7 @@ Lookup = Callable[[str], Awaitable[list[Address]]]
 MAX_BEFORE = 256 * 1024
 
 
-class Measured(AsyncNetworkStream):
+class Measured:
     """A connection with a limit of received bytes, framing included: empty chunks cost the receiver as much as the sender.
 
     Args:
@@ -35,6 +35,9 @@ class Measured(AsyncNetworkStream):
     def __init__(self, beneath: AsyncNetworkStream, maximum: int) -> None:
         self._beneath = beneath
         self.maximum = maximum
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._beneath, name)
 
     async def read(self, max_bytes: int, timeout: float | None = None) -> bytes:  # noqa: ASYNC109 - the client's interface
         """Read from the connection and count the bytes.
@@ -48,27 +51,15 @@ class Measured(AsyncNetworkStream):
             raise TooLarge("the answer exceeds the maximum size")
         return data
 
-    async def write(self, buffer: bytes, timeout: float | None = None) -> None:  # noqa: ASYNC109 - the client's interface
-        """Write to the connection and count the bytes."""
-        await self._beneath.write(buffer, timeout)
-
-    async def aclose(self) -> None:
-        """Close the connection."""
-        await self._beneath.aclose()
-
     async def start_tls(
         self,
         ssl_context: ssl.SSLContext,
         server_hostname: str | None = None,
         timeout: float | None = None,  # noqa: ASYNC109 - the client's interface
-    ) -> AsyncNetworkStream:
+    ) -> "Measured":
         """Start TLS; the limit then applies to the decrypted bytes."""
         self._beneath = await self._beneath.start_tls(ssl_context, server_hostname, timeout)
         return self
-
-    def get_extra_info(self, info: str) -> Any:
-        """Return information about the connection."""
-        return self._beneath.get_extra_info(info)
 
 
 class GuardedNetwork(AsyncNetworkBackend):
@@ -126,12 +117,12 @@ class GuardedNetwork(AsyncNetworkBackend):
                     raise
                 continue
             self.connected = True
-            stream = Measured(stream, MAX_BEFORE)
-            self._streams.append(stream)
-            reached = stream.get_extra_info("server_addr")
+            measured = Measured(stream, MAX_BEFORE)
+            self._streams.append(measured)
+            reached = measured.get_extra_info("server_addr")
             if policy is not None and (reached is None or reached[0].partition("%")[0] != address):
                 raise Refused(f"the connection reached {reached} instead of {address}")
-            return stream
+            return cast("AsyncNetworkStream", measured)
         raise Refused("the host has no address")
 
     async def connect_unix_socket(

@@ -146,7 +146,7 @@ class Storing:
         made: Counter[str] = Counter()
         for kind, create in (("tenants", self._tenant), ("scripts", self._script), ("schedules", self._schedule)):
             for index, item in items[kind]:
-                if self._refusals.concern(kind, index, item):
+                if self._refusals.concern(kind, item):
                     continue
                 with self._refusals.noting(kind, index, item):
                     try:

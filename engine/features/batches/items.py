@@ -52,19 +52,17 @@ class Refusals:
 
     Attributes:
         shown: the first of them, each with its kind, its position, its tenant, its name, and the error.
-        objects: (kind, tenant, name) of all; the name of a tenant is None. ``places``: kind and position of all.
+        objects: (kind, tenant, name) of all; the name of a tenant is None.
     """
 
     count: int = 0
     shown: list[dict[str, Any]] = field(default_factory=list)
     objects: set[tuple[str, str, str | None]] = field(default_factory=set)
-    places: set[tuple[str, int]] = field(default_factory=set)
 
     def add(self, kind: str, index: int, item: Mapping[str, Any], error: Explained) -> None:
         """Record a refused item."""
         tenant, name = str(item.get("tenant_id")), item.get("name")
         self.count += 1
-        self.places.add((kind, index))
         self.objects.add((kind, tenant, None if kind == "tenants" else str(name)))
         if len(self.shown) < MAX_SHOWN:
             self.shown.append({"kind": kind, "position": index, "tenant": tenant, "name": name, **error.as_dict()})
@@ -77,14 +75,11 @@ class Refusals:
         except Explained as error:
             self.add(kind, index, item, error)
 
-    def concern(self, kind: str, index: int, item: Mapping[str, Any]) -> bool:
+    def concern(self, kind: str, item: Mapping[str, Any]) -> bool:
         """Whether an item was refused, or its tenant or script, so that its own errors would only be those of that one."""
-        tenant, script = item["tenant_id"], item.get("script")
-        return (
-            (kind, index) in self.places
-            or ("tenants", tenant, None) in self.objects
-            or (kind == "schedules" and isinstance(script, str) and ("scripts", tenant, script) in self.objects)
-        )
+        tenant, name, script = item["tenant_id"], item.get("name"), item.get("script")
+        own = {("tenants", tenant, None), *([] if kind == "tenants" else [(kind, tenant, str(name))])}
+        return not self.objects.isdisjoint(own | ({("scripts", tenant, script)} if isinstance(script, str) else set()))
 
     def require_none(self, total: int) -> None:
         """Refuse the batch if one of its items is refused.

@@ -14,6 +14,7 @@ from lodger.engine.core.errors import Conflict, InputError, NotFound
 from lodger.engine.egress import target
 from lodger.engine.egress.request_errors import Refused
 from lodger.engine.features.connections.tokens import NoTokens, Tokens
+from lodger.engine.store.bulk import update_row
 from lodger.engine.store.context import StoreContext
 from lodger.engine.store.drivers import prepared
 from lodger.engine.store.queue import events, ready_queue
@@ -252,7 +253,7 @@ def begin_renewal(vault: Vault, tenant_id: str, name: str, now_us: int, connecti
 
 def end_renewal(connection: sa.Connection, tenant_id: str, name: str) -> None:
     """Let another node begin to renew the token of a connection."""
-    prepared.write(connection, sa.update(connections).where(*_mine(tenant_id, name)).values(renewing_us=None))
+    update_row(connection, connections, tenant_id, name, renewing_us=None)
 
 
 def keep(
@@ -268,7 +269,7 @@ def keep(
         "key_id": sealed.key_id, "sealed": sealed.text, "state": "ready", "problem": None, "renewing_us": None,
         "expires_us": now_us + tokens.lasts_s * 1_000_000, "updated_us": now_us,
     }  # fmt: skip
-    prepared.write(connection, sa.update(connections).where(*_mine(row.tenant_id, row.name)).values(values))
+    update_row(connection, connections, row.tenant_id, row.name, **values)
 
 
 def _row_if_same(vault: Vault, connection: sa.Connection, before: Opened, *, consented: bool = False) -> AnyRow | None:
@@ -295,7 +296,7 @@ def give_up(vault: Vault, context: StoreContext, before: Opened, answer: NoToken
     if row.state == state:
         end_renewal(connection, about.tenant_id, about.name)
         return
-    prepared.write(connection, sa.update(connections).where(*_mine(about.tenant_id, about.name)).values(values))
+    update_row(connection, connections, about.tenant_id, about.name, **values)
     if answer.revoked:
         data = {"connection": about.name, "reason": answer.reason}
         events.enqueue(connection, about.tenant_id, EVENT, data, (context.ids.new(), 0, 0), now_us)
@@ -303,8 +304,8 @@ def give_up(vault: Vault, context: StoreContext, before: Opened, answer: NoToken
 
 def begin_consent(connection: sa.Connection, tenant_id: str, name: str, link: str, now_us: int) -> None:
     """Store the digest of a link that starts a consent; an earlier link is no longer valid."""
-    values = {"consent": digest(f"link {link}"), "consent_us": now_us + CONSENT_US}
-    prepared.write(connection, sa.update(connections).where(*_mine(tenant_id, name)).values(values))
+    consent, end_us = digest(f"link {link}"), now_us + CONSENT_US
+    update_row(connection, connections, tenant_id, name, consent=consent, consent_us=end_us)
 
 
 def of_consent(
@@ -321,8 +322,8 @@ def of_consent(
     row = connection.execute(wanted).first()
     if row is None:
         return None
-    values = {"consent": None if state is None else digest(f"state {state}")}
-    prepared.write(connection, sa.update(connections).where(*_mine(row.tenant_id, row.name)).values(values))
+    following = None if state is None else digest(f"state {state}")
+    update_row(connection, connections, row.tenant_id, row.name, consent=following)
     return open_row(vault, row)
 
 

@@ -62,22 +62,23 @@ def _set_caps(connection: Connection, name: str, cap: int) -> None:
     ready_queue.refresh(connection, affected)
 
 
-def find(connection: Connection, name: str) -> Plan | None:
-    """Return a plan, None if there is none."""
-    row = connection.execute(select(plans).where(_c.name == name).with_for_update()).first()
+def find(connection: Connection, name: str, *, lock: bool = True) -> Plan | None:
+    """Return a plan, None if there is none; it stays as it is until the transaction ends, unless that only reads."""
+    wanted = select(plans).where(_c.name == name)
+    row = connection.execute(wanted.with_for_update() if lock else wanted).first()
     return None if row is None else record(Plan, row)
 
 
-def get(connection: Connection, name: str) -> Plan:
+def get(connection: Connection, name: str, *, lock: bool = False) -> Plan:
     """Return a plan.
 
     Raises:
         NotFound: plan_unknown.
     """
-    row = connection.execute(select(plans).where(_c.name == name)).first()
-    if row is None:
+    found = find(connection, name, lock=lock)
+    if found is None:
         raise NotFound("plan_unknown", name=name)
-    return record(Plan, row)
+    return found
 
 
 def list_all(connection: Connection) -> list[Plan]:
@@ -92,9 +93,7 @@ def erase(connection: Connection, name: str) -> Plan:
         NotFound: plan_unknown.
         Conflict: plan_in_use.
     """
-    found = find(connection, name)
-    if found is None:
-        raise NotFound("plan_unknown", name=name)
+    found = get(connection, name, lock=True)
     count = connection.scalar(select(func.count()).select_from(tenants).where(tenants.c.plan == name))
     if count:
         raise Conflict("plan_in_use", name=name, count=count)

@@ -31,6 +31,7 @@ from lodger.engine.core.version import VERSION
 from lodger.engine.effects.finished import Executor, Finished
 from lodger.engine.egress.request import Request
 from lodger.engine.node.node_events import BatchCommitted, CancelledWritten, SealedSettled
+from lodger.engine.store.lifecycle.endings import Settled
 from lodger.sandbox.outcome import Outcome
 from lodger.stdlib.calls import CALLS
 
@@ -143,12 +144,7 @@ class Tracer:
         """End the spans of attempts whose sealed commits have ended."""
         found = event.finish.settled
         if found.state in _FINAL and event.finish.slot_us is not None:
-            about = {
-                "lodger.tenant": found.tenant_id,
-                "lodger.action": found.action_id,
-                "lodger.schedule": found.schedule_id or "",
-            }
-            self._export(found.action_id, event.finish.slot_us, about, found.state, found.outcome)
+            self._export(found.action_id, event.finish.slot_us, _attributes(found), found.state, found.outcome)
 
     def _cancelled(self, event: CancelledWritten) -> None:
         """End the spans of cancelled attempts."""
@@ -198,10 +194,10 @@ class TracedExecutor:
             return finished
 
 
-def _attributes(claim: Claim) -> dict[str, Any]:
-    """Return the attributes of an attempt's span."""
-    schedule = {} if claim.schedule_id is None else {"lodger.schedule": claim.schedule_id}
-    return {"lodger.tenant": claim.tenant_id, "lodger.action": claim.action_id} | schedule
+def _attributes(of: Claim | Settled) -> dict[str, Any]:
+    """Return the attributes of a span: its action with tenant and schedule."""
+    schedule = {} if of.schedule_id is None else {"lodger.schedule": of.schedule_id}
+    return {"lodger.tenant": of.tenant_id, "lodger.action": of.action_id} | schedule
 
 
 def _names_service() -> bool:
