@@ -93,8 +93,8 @@ async def use(engine: Engine, later: AsyncEngine, client: Client, asked: AsyncCl
     async for entry in later.audit.export("acme"):
         reveal_type(entry)
     async for event in later.events():
-        if event.kind == "slow":
-            reveal_type(event.details["took_ms"])
+        if event.kind == "slowed":
+            reveal_type(event.details["to_ms"])
         elif isinstance(event, DeliveredEvent):
             reveal_type(event.details["tries"])
     reveal_type(settings.poll_s)

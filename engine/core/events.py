@@ -14,7 +14,7 @@ from lodger.engine.core.execution import Claim
 E = TypeVar("E")
 EventKind = Literal[
     "ticked", "skipped", "started", "sealed", "finished", "feed_held", "clock_wrong", "lost", "rescued", "handed_back", "expired", "paused",
-    "node_lost", "lease_lost", "ledger_replaced", "retimed", "forgotten", "killed", "slow", "slowed", "shadow", "overdue", "blocked",
+    "node_lost", "lease_lost", "ledger_replaced", "retimed", "forgotten", "killed", "slowed", "shadow", "overdue", "blocked",
     "delivered", "undelivered", "alert", "budget", "spent", "fault",
 ]  # fmt: skip
 K = TypeVar("K", bound=str, default=str, covariant=True)
@@ -73,9 +73,6 @@ _LedgerReplaced = TypedDict("_LedgerReplaced", {"before": str, "identity": str, 
 _Retimed = TypedDict("_Retimed", {"from_us": int | None, "next_us": int | None})
 _Forgotten = TypedDict("_Forgotten", {"tenant": str, "actions": int})
 _Killed = TypedDict("_Killed", {"attempt": int, "step": int, "finished": Any})
-_Slow = TypedDict(
-    "_Slow", {"script": str, "step": int, "attempt": int, "took_ms": float, "median_ms": float, "running": bool}
-)
 _Slowed = TypedDict(
     "_Slowed", {"script": str, "step": int, "onset": Literal["jump", "drift"], "from_ms": float, "to_ms": float}
 )
@@ -166,10 +163,6 @@ class KilledEvent(Event[Literal["killed"], _Killed]):
     """Logs and usage of a cancelled attempt were written."""
 
 
-class SlowEvent(Event[Literal["slow"], _Slow]):
-    """A run takes longer than is usual for its schedule."""
-
-
 class SlowedEvent(Event[Literal["slowed"], _Slowed]):
     """Runs of a schedule have become slower, at once (jump) or little by little (drift). Of hook ``slowed``."""
 
@@ -210,7 +203,7 @@ class FaultEvent(Event[Literal["fault"], _Fault]):
 AnyEvent = (
     TickedEvent | SkippedEvent | StartedEvent | SealedEvent | FinishedEvent | FeedHeldEvent | ClockWrongEvent | LostEvent |
     RescuedEvent | HandedBackEvent | ExpiredEvent | PausedEvent | NodeLostEvent | LeaseLostEvent | LedgerReplacedEvent |
-    RetimedEvent | ForgottenEvent | KilledEvent | SlowEvent | SlowedEvent | ShadowEvent | OverdueEvent | BlockedEvent |
+    RetimedEvent | ForgottenEvent | KilledEvent | SlowedEvent | ShadowEvent | OverdueEvent | BlockedEvent |
     DeliveredEvent | AlertEvent | BudgetEvent | SpentEvent | FaultEvent
 )  # fmt: skip
 

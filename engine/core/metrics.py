@@ -92,7 +92,6 @@ METRICS: tuple[MetricSpec, ...] = (
     _counter("lodger_leases_lost_total", "times a node of this process lost its lease"),
     _counter("lodger_rescued_total", "actions that this process took back from lost nodes"),
     _counter("lodger_expired_total", "actions that this process marked as expired"),
-    _counter("lodger_slow_total", "runs that took much longer than usual for their schedule"),
     _counter("lodger_slowdowns_total", "schedules with runs that have become slower", "onset"),
     _counter("lodger_alerts_total", "alerts that nodes of this process raised", "kind"),
     _counter("lodger_faults_total", "rounds of a node's services that failed and were retried", "service"),

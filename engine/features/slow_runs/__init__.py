@@ -1,9 +1,9 @@
-"""Wing: runs that take unusually long, and schedules that have become slower."""
+"""Wing: durations of schedules against their history, and schedules that have become slower."""
 
 from lodger.engine.features.slow_runs.operations import ScheduleVerbs
 from lodger.engine.features.slow_runs.service import SlowRuns
 from lodger.engine.node import wings
 
-wings.SERVICES.append(lambda node: SlowRuns(node.context, node.attempts, node.host.process_metrics))
+wings.SERVICES.append(lambda node: SlowRuns(node.context, node.host.process_metrics))
 
 __all__ = ["ScheduleVerbs"]

@@ -1,72 +1,17 @@
-"""Slow runs are reported once, while they run and when they have ended."""
+"""A schedule that has become slower is reported once."""
 
 from pathlib import Path
 
 import pytest
-from sqlalchemy import text
 from tests.node.harness import SETTINGS, Script, working
 
 from lodger.engine import Engine
 from lodger.engine.core.execution import Claim
 from lodger.engine.effects.finished import Finished
 from lodger.engine.features.slow_runs import service
-from lodger.engine.policy.pace import pace
-from lodger.engine.store.actions import monitoring
 from lodger.engine.vault.keyring import Keyring
 from lodger.sandbox.job import Usage
 from lodger.sandbox.outcome import Outcome
-
-
-@pytest.fixture(autouse=True)
-def quick_rounds(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(service, "ROUND_S", 0.02)
-
-
-def _set_usual_duration(monkeypatch: pytest.MonkeyPatch, ms: float) -> None:
-    """Let every schedule have this usual duration."""
-    monkeypatch.setattr(monitoring, "paces", lambda _connection, tracks: {track: pace([ms] * 9) for track in tracks})
-
-
-async def test_a_run_that_ended_late_is_told_once_with_what_is_usual(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    _set_usual_duration(monkeypatch, 500)
-
-    def answer(_claim: Claim) -> Finished:
-        return Finished(Outcome.OK, result="1", usage=Usage(1.0, 4000.0))
-
-    async with working(tmp_path, Script(answer=answer)) as (engine, _node, signals):
-        schedule = await engine.schedules.create("acme", "s", script="job", rules="every 3600s")
-        asked = await engine.actions.run_now(schedule.tenant_id, schedule.id)
-        (slow,) = await signals.wait("slow")
-        assert (slow.action_id, slow.details["took_ms"], slow.details["median_ms"]) == (asked.id, 4000.0, 500.0)
-        assert slow.details["running"] is False
-        again = await engine.actions.run_now(schedule.tenant_id, schedule.id)
-        await signals.wait("slow", 2)
-        reported = [event.action_id for event in signals.events if event.kind == "slow"]
-        assert reported == [asked.id, again.id]
-        assert _value(engine, "lodger_slow_total") == 2
-
-
-async def test_a_run_that_hangs_is_told_while_it_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    _set_usual_duration(monkeypatch, 10)
-    monkeypatch.setattr(service, "MIN_MORE_MS", 50.0)
-
-    async with working(tmp_path, Script(hang=True)) as (engine, node, signals):
-        schedule = await engine.schedules.create("acme", "s", script="job", rules="every 3600s")
-        asked = await engine.actions.run_now(schedule.tenant_id, schedule.id)
-        await signals.wait("started")
-        with engine.context.database.write() as connection:
-            connection.execute(text("UPDATE lodger_actions SET started_us = started_us - 60000000"))
-        (slow,) = await signals.wait("slow")
-        assert (slow.action_id, slow.details["running"]) == (asked.id, True)
-        (now,) = await engine.actions.running("acme")
-        assert now.slow
-        (watch,) = [each for each in node.services if isinstance(each, service.SlowRuns)]
-        await watch.stop()
-        for _ in range(3):
-            await watch.round()
-        assert len([event for event in signals.events if event.kind == "slow"]) == 1
 
 
 async def test_a_slow_down_is_reported_once_by_event_hook_webhook_log_and_metric(
