@@ -3,15 +3,30 @@
 from pathlib import Path
 
 import pytest
+from sqlalchemy import text
 from tests.node.harness import SETTINGS, Script, working
 
 from lodger.engine import Engine
 from lodger.engine.core.execution import Claim
 from lodger.engine.effects.finished import Finished
 from lodger.engine.features.slow_runs import service
+from lodger.engine.policy.pace import pace
+from lodger.engine.store.actions import monitoring
 from lodger.engine.vault.keyring import Keyring
 from lodger.sandbox.job import Usage
 from lodger.sandbox.outcome import Outcome
+
+
+async def test_a_run_that_hangs_is_marked_while_it_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(monitoring, "paces", lambda _connection, tracks: {track: pace([10.0] * 9) for track in tracks})
+    async with working(tmp_path, Script(hang=True)) as (engine, _node, signals):
+        schedule = await engine.schedules.create("acme", "s", script="job", rules="every 3600s")
+        await engine.actions.run_now("acme", schedule.id)
+        await signals.wait("started")
+        assert not (await engine.actions.running("acme"))[0].slow
+        with engine.context.database.write() as connection:
+            connection.execute(text("UPDATE lodger_actions SET started_us = started_us - 60000000"))
+        assert (await engine.actions.running("acme"))[0].slow
 
 
 async def test_a_slow_down_is_reported_once_by_event_hook_webhook_log_and_metric(
