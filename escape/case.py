@@ -26,8 +26,6 @@ DirectAttack = Callable[[], Report]
 
 #: Default runtimes of a case.
 SCRIPTS = ("quickjs", "quickjs-native")
-GUEST = ("quickjs",)
-NATIVE = ("quickjs-native",)
 COMMANDS = ("wasm",)
 ENGINE = ("engine",)
 _NONE: Mapping[str, Any] = MappingProxyType({})

@@ -6,13 +6,9 @@ from typing import Any
 
 TABLES: dict[str, dict[str, Any]] = tomllib.loads(Path(__file__).with_suffix(".toml").read_text("utf-8"))
 CHAPTERS: dict[str, str] = {letter: chapter.pop("title") for letter, chapter in TABLES["chapters"].items()}
-_LETTERS: dict[int, str] = {int(number): letter for letter, chapter in TABLES["chapters"].items() for number in chapter}
-CLASSES: dict[int, str] = {number: TABLES["chapters"][letter][str(number)] for number, letter in _LETTERS.items()}
-
-
-def letter(number: int) -> str:
-    """Return the letter of a class's chapter."""
-    return _LETTERS[number]
+#: Chapters of classes.
+LETTERS: dict[int, str] = {int(number): letter for letter, chapter in TABLES["chapters"].items() for number in chapter}
+CLASSES: dict[int, str] = {number: TABLES["chapters"][letter][str(number)] for number, letter in LETTERS.items()}
 
 
 def title(number: int) -> str:

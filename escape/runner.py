@@ -12,7 +12,6 @@ from lodger.escape.arena import RUNTIMES, Arena, arena, installed_runtimes, sett
 from lodger.escape.case import Case
 from lodger.escape.judge import Finding, Judge
 from lodger.escape.neighbours import Neighbour
-from lodger.sandbox.outcome import Outcome
 
 
 @dataclass(slots=True)
@@ -106,10 +105,3 @@ def host() -> dict[str, Any]:
         "python": platform.python_version(),
         "root": os.geteuid() == 0,
     }
-
-
-#: Expected outcomes, for case tables.
-CPU = (Outcome.CPU_LIMIT,)
-MEMORY = (Outcome.MEMORY_LIMIT,)
-STACK = (Outcome.STACK_LIMIT,)
-ERROR = (Outcome.SCRIPT_ERROR,)

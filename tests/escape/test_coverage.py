@@ -17,7 +17,7 @@ import lodger.sandbox
 import lodger.stdlib
 from lodger.escape.arena import RUNTIMES
 from lodger.escape.cases import PARTS, all_cases
-from lodger.escape.catalogue import CLASSES, letter
+from lodger.escape.catalogue import CLASSES, LETTERS
 from lodger.escape.layers import LAYERS
 from lodger.sandbox.doctor import WALLS
 
@@ -82,7 +82,7 @@ def test_every_class_is_answered_for_exactly_once() -> None:
     assert len(set(elsewhere)) == len(elsewhere)
     assert with_cases | set(elsewhere) == set(CLASSES)
     assert not with_cases & set(elsewhere), "a class with cases needs no excuse"
-    assert not {number for number in NOTHING if letter(number) in OURS}
+    assert not {number for number in NOTHING if LETTERS[number] in OURS}
 
 
 @pytest.mark.parametrize("place", sorted({place for places in ELSEWHERE.values() for place in places}))
@@ -125,7 +125,7 @@ def test_cases_are_tables() -> None:
 def test_the_guide_names_every_chapter() -> None:
     guide = (TESTS.parent / "docs" / "escape-suite.md").read_text()
     rows = re.findall(r"^\| ([A-I]) \|", guide, re.MULTILINE)
-    assert rows == sorted({letter(number) for number in CLASSES})
+    assert rows == sorted({LETTERS[number] for number in CLASSES})
 
 
 # -- classes with a short proof --
@@ -233,7 +233,7 @@ def test_a_promise_names_classes_that_are_attacked_and_tests_that_exist() -> Non
     assert len(named) >= 15
     for chapter, number in named:
         assert number in CLASSES
-        assert letter(number) == chapter
+        assert LETTERS[number] == chapter
         assert number in attacked, f"{chapter}{number} is promised and not attacked"
     for place in re.findall(r"`(tests/[a-z_/]+(?:\.py)?)`", PAGE):
         assert (ROOT / place).exists(), place

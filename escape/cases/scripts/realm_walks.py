@@ -7,7 +7,6 @@ import json
 from typing import Any
 
 from lodger.escape.attack_files import cases_of, texts
-from lodger.escape.case import GUEST
 from lodger.escape.cases.scripts.realm_names import ALLOWED
 from lodger.escape.evidence import Escaped, Trial
 
@@ -19,7 +18,7 @@ def _walk(expression: str) -> dict[str, Any]:
     script = f"export default async function () {{\n{_WALK % (expression, json.dumps(ALLOWED))}}}\n"
     if "./other.js" not in expression:
         return {"script": script}
-    return {"script": script, "modules": {"other.js": "export const self = this;\n"}, "runtimes": GUEST}
+    return {"script": script, "modules": {"other.js": "export const self = this;\n"}, "runtimes": ("quickjs",)}
 
 
 def _own_frames(trial: Trial) -> str:
