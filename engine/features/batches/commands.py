@@ -8,15 +8,14 @@ from typing import Annotated, Any
 import typer
 
 from lodger.engine.core.errors import InputError
-from lodger.engine.features.batches.items import MAX_ITEMS
 from lodger.engine.output import groups
 from lodger.engine.output.files import read_whole
 from lodger.engine.output.progress import bar
 from lodger.engine.output.result_output import Database, say, write_result
 from lodger.sandbox import prescan
 
-#: Maximum size of a file, and number of objects and of characters of one batch: what a server takes by default.
-MAX_BYTES, PART, PART_CHARACTERS = 1 << 30, 2000, 512 * 1024
+#: Maximum size of a file, and number of objects and of characters of one batch: what a server takes by default, and stores in a second.
+MAX_BYTES, PART, PART_CHARACTERS = 1 << 30, 500, 512 * 1024
 _KINDS = ("tenants", "scripts", "schedules")
 
 
@@ -27,7 +26,7 @@ def _parts(given: dict[str, Any]) -> Iterator[dict[str, list[Any]]]:
     for kind in _KINDS:
         for item in given.get(kind, []):
             length = len(json.dumps(item))
-            if count == min(PART, MAX_ITEMS) or (count and size + length > PART_CHARACTERS):
+            if count == PART or (count and size + length > PART_CHARACTERS):
                 yield part
                 part, count, size = {}, 0, 0
             part.setdefault(kind, []).append(item)
@@ -79,7 +78,7 @@ def _add(app: typer.Typer, opened: groups.Opened) -> None:
         ] = False,
         db: Database = None,
     ) -> None:
-        """Create the tenants, scripts and schedules of a file; 2000 of them at most in one transaction."""
+        """Create the tenants, scripts and schedules of a file; 500 of them at most in one transaction."""
         given = _read(file)
         total = dict.fromkeys((*_KINDS, "kept", "unchecked"), 0)
         with opened(db, creates=True) as engine, bar("importing", "objects") as progress:

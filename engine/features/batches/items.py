@@ -20,7 +20,7 @@ from lodger.engine.service.nouns.tenants import Tenants
 from lodger.engine.service.operations.route import wire
 
 #: Most objects of one batch, and most refused ones that an error lists.
-MAX_ITEMS, MAX_SHOWN = 5000, 100
+MAX_ITEMS, MAX_SHOWN = 2000, 100
 
 
 def _arguments(name: str, verb: Callable[..., Any], *left_out: str) -> Any:

@@ -40,7 +40,7 @@ class Batches(Noun[M]):
         """Create tenants, scripts and schedules in one transaction: all of them, or none with a list of what is wrong.
 
         Items have the fields of ``tenants.create``, ``scripts.put`` and ``schedules.create``. Scripts are checked as
-        each of them alone, equal sources once; they import only what was stored before. At most 5000 objects.
+        each of them alone, equal sources once; they import only what was stored before. At most 2000 objects.
 
         Args:
             keep: leave objects alone that exist under their name, so that a batch can be repeated; else they are refused.
