@@ -13,7 +13,7 @@ def _started(bench: Bench, **terms: object) -> tuple[Schedule, Claim]:
     """A schedule with its first slot running."""
     bench.tenant(min_interval_s=1)
     bench.lease()
-    schedule = bench.schedule("every 2s", overlap="CancelOther", **terms)
+    schedule = bench.schedule("every 2s", overlap="cancel_other", **terms)
     _advance(bench, 2)
     (claim,) = bench.claim()
     return schedule, claim
