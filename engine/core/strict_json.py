@@ -56,6 +56,11 @@ def dump(value: Any) -> str:
     return _ENCODER.encode(value)
 
 
+def dump_input(value: Any) -> str:
+    """Write what a script is given; halves of surrogate pairs, which a result may hold and UTF-8 does not, stay as escapes."""
+    return dump(value).encode("utf-8", "backslashreplace").decode()
+
+
 def instant_text(instant: datetime) -> str:
     """Write an aware instant in the one form that sorts: UTC, microseconds, ``Z``."""
     instant = instant if instant.tzinfo is UTC else instant.astimezone(UTC)

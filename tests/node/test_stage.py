@@ -4,6 +4,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 from sqlalchemy import Column, Integer, MetaData, String, Table, insert, select
+from tests.escape.commands import command
 
 from lodger.engine.core.errors import InputError
 from lodger.engine.testing import FakeClock, Stage, inline
@@ -168,3 +169,16 @@ def test_however_long_attempts_take_they_are_waited_for_and_named_when_they_do_n
         stage.engine.run_in("acme", "job", 0)
         with pytest.raises(TimeoutError):
             stage.settle()  # and the stage ends, without what still runs
+
+
+def test_half_of_a_character_in_a_result_reaches_the_next_step_and_the_next_slot() -> None:
+    script = "export default ({ action }) => [action.lastResult, '😀'.slice(0, 1)];"
+    with Stage() as stage:
+        furnished(stage, script)
+        stage.engine.scripts.put("acme", "echo", "export default ({ action }) => action.input")
+        stage.engine.scripts.put("acme", "module", command(""))
+        stage.engine.schedules.create("acme", "s", script=["job", "echo"], rules="0 * * * *")
+        stage.engine.schedules.create("acme", "m", script=["job", "module"], rules="0 * * * *")
+        stage.advance("2h")
+        assert stage.assert_ran("acme", "s", times=2).result == [[None, "\ud83d"], "\ud83d"]
+        stage.assert_ran("acme", "m", times=2)

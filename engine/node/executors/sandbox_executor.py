@@ -113,7 +113,7 @@ def as_job(claim: Claim, attempt: Attempt) -> Job:
     if claim.wasm is None:
         bundle = script_bundle(claim.modules, attempt.context())
     else:
-        bundle = Bundle({}, strict_json.dump(claim.params), wasm=claim.wasm)
+        bundle = Bundle({}, strict_json.dump_input(claim.params), wasm=claim.wasm)
     return Job(
         bundle,
         limits=claim.limits,

@@ -37,7 +37,7 @@ def context_json(claim: Claim, datasets: Datasets, now_us: int) -> str:
         "input": claim.params,
     }
     shared = _shared(claim.grants, datasets.pinned(), claim.tz, now_us // (_MONTH_S * 1_000_000))
-    return f'{{"action":{strict_json.dump(about)},"now_us":{now_us},{shared}'
+    return f'{{"action":{strict_json.dump_input(about)},"now_us":{now_us},{shared}'
 
 
 @lru_cache(maxsize=256)
