@@ -57,7 +57,8 @@ def script(path: Path, root: Path | None = None, raw: bytes | None = None) -> di
     if raw.startswith(WASM):
         return raw
     if path.suffix not in {"", ".js", ".ts"} and path.is_file():
-        raise Usage("file_not_javascript.other", path=str(path))
+        wasm = path.suffix == ".wasm"
+        raise Usage("file_not_javascript.wasm" if wasm else "file_not_javascript.other", path=str(path))
     place = _place(path, root) if path.suffix else MAIN
     return with_imports(root, {place: _text(path, raw)})
 

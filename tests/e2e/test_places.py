@@ -390,3 +390,6 @@ def test_a_folder_is_stored_whole_or_refused(tmp_path: Path) -> None:
         assert error["code"] == "file_not_javascript"
         assert name in error["message"]
         (folder / name).unlink()
+    (folder / "text.wasm").write_text("(module)")
+    error = ask("script", "put", "acme", "x", str(folder / "text.wasm"), "--json").json["error"]
+    assert (error["code"], "00 61 73 6d" in error["why"]) == ("file_not_javascript", True)
