@@ -131,6 +131,10 @@ class Problem(BaseModel):
     fix: str | None = None
     index: int | None = Field(None, description="0-based position of the mistake in the text")
     rule: int | None = Field(None, description="0-based number of the rule, exclusions after the rules")
+    file: str | None = Field(None, description="file of the script that is refused")
+    line: int | None = Field(None, description="line in the file, from 1")
+    column: int | None = Field(None, description="column in the line, from 1")
+    source_line: str | None = Field(None, description="text of the line")
     errors: list[Wrong] | None = Field(None, description="the fields that do not match this description")
 
 
@@ -173,8 +177,16 @@ def described(route: Route) -> dict[str, Any]:
     elif route.kind == "json":
         good["model"] = route.answer
     if route.kind != "nothing":
-        good["headers"] = {"X-Request-Id": {"schema": {"type": "string"}}}
+        names = ["X-Request-Id", *["ETag"] * _has_etag(route), *["Location"] * hasattr(route.answer, "LOCATION")]
+        good["headers"] = {name: {"schema": {"type": "string"}} for name in names}
+    if route.method == "GET" and _has_etag(route):
+        errors[304] = {"description": "the client has this state already (If-None-Match)"}
     return {"responses": {route.status: good} | errors, "openapi_extra": _extra(route)} | more
+
+
+def _has_etag(route: Route) -> bool:
+    """Whether a route answers with the state of one object, which has an ETag."""
+    return hasattr(route.answer, "ETAG")
 
 
 def errors_of(*statuses: int) -> dict[int | str, dict[str, Any]]:
@@ -210,6 +222,8 @@ def _extra(route: Route) -> dict[str, Any]:
         binary = {"schema": {"type": "string", "format": "binary"}}
         extra["requestBody"] = {"required": True, "content": {route.media: binary, "application/octet-stream": binary}}
     headers = []
+    if route.method == "GET" and _has_etag(route):
+        headers.append(_header("If-None-Match", "ETag of a state: 304 if this is still the current state", 200))
     if route.changes:
         headers += [
             _header(name, f"{what}, for the audit log; percent-encoded if it is not plain ASCII", 1000)
@@ -226,6 +240,8 @@ def _extra(route: Route) -> dict[str, Any]:
             headers.append(
                 _header("If-Match", "ETag of a state: the change is made only if this is still the current state", 200)
             )
+            if route.method == "PUT":
+                headers.append(_header("If-None-Match", "*: the object is created only if it does not exist yet", 200))
     if headers:
         extra["parameters"] = headers
     return extra

@@ -67,7 +67,7 @@ class Tenant:
         limits_in_effect: its own limits and those of its plan.
     """
 
-    ETAG: ClassVar = ("id", "generation", "name", "state", "limits", "grants", "people", "plan", "tz")
+    ETAG: ClassVar = ("id", "generation", "name", "state", "limits", "grants", "people", "labels", "plan", "tz")
     LOCATION: ClassVar = "/tenants/{id}"
 
     id: str

@@ -48,6 +48,19 @@ def test_generators_find_servers_tags_items_and_enums(steady: RunningApi) -> Non
     assert [text for text in told if re.search(r"\b(?:Args|Attributes|Raises):", text)] == []
 
 
+def test_what_a_change_asks_of_an_object_the_object_tells(steady: RunningApi) -> None:
+    paths = steady.ask("GET", "/openapi.json").json()["paths"]
+    asked = 0
+    for path, verbs in paths.items():
+        names = {each["name"] for method in ("put", "patch") for each in verbs.get(method, {}).get("parameters", ())}
+        if "If-Match" in names and "get" in verbs and not path.endswith(("/grants", "/module")):
+            asked += 1
+            assert {"200", "304"} <= set(verbs["get"]["responses"]), path
+            assert "ETag" in verbs["get"]["responses"]["200"]["headers"], path
+            assert "If-None-Match" in {each["name"] for each in verbs["get"]["parameters"]}, path
+    assert asked >= 8
+
+
 def test_the_description_is_whole(steady: RunningApi) -> None:
     said = steady.ask("GET", "/openapi.json", role="viewer", tenant="acme").json()
     assert said["openapi"].startswith("3.1")

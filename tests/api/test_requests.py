@@ -223,6 +223,20 @@ def test_a_change_is_made_to_what_was_seen_or_not_at_all(lodge: RunningApi) -> N
     assert lodge.ask("DELETE", path, headers={"if-match": "*"}).status_code == 200
 
 
+def test_the_tag_of_a_tenant_and_of_an_alert_rule_moves_with_each_edit(lodge: RunningApi) -> None:
+    lodge.ask("PUT", "/tenants/acme/people", {"addresses": ["ann@example.com"]})
+    rule = {"mail": ["ann@example.com"]}
+    lodge.ask("PUT", "/tenants/acme/alerts/a", rule)
+    for method, path, body in (
+        ("PATCH", "/tenants/acme", {"labels": ["gpu"]}),
+        ("PUT", "/tenants/acme/alerts/a", rule | {"kinds": ["late"]}),
+    ):
+        tag = {"if-match": lodge.ask("GET", path).headers["etag"]}
+        lodge.clock.advance(1)
+        assert lodge.ask(method, path, body, headers=tag).status_code == 200
+        assert lodge.ask(method, path, body, headers=tag).status_code == 412
+
+
 def test_if_none_match_makes_only_what_is_not_there(lodge: RunningApi) -> None:
     path = "/tenants/acme/scripts/fresh"
     only = {"if-none-match": "*"}

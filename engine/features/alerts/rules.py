@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
-from typing import Any
+from typing import Any, ClassVar
 
 from sqlalchemy import Connection, delete, insert, select, update
 
@@ -47,6 +47,8 @@ class AlertRule:
         late_s, silent_s: thresholds of these kinds, seconds.
         overran_s: threshold of that kind; None: until the schedule's next slot.
     """
+
+    ETAG: ClassVar = ("name", "created_at", "updated_at")
 
     tenant_id: str
     name: str
