@@ -40,9 +40,10 @@ from lodger.engine.node.services.recovery import Recovery
 from lodger.engine.node.services.retention import Retention
 from lodger.engine.node.services.sealed_commits import SealedCommits
 from lodger.engine.node.tracing import open_tracer
-from lodger.engine.node.wings import SERVICES, NodeParts
+from lodger.engine.node.wings import SERVICES
 from lodger.engine.store.lifecycle import leases, retiming
 from lodger.engine.store.lifecycle.claims import Lease
+from lodger.sandbox.job import Runs
 
 _log = logging.getLogger("lodger.node")
 #: A node that has not kept up with due slots for so long is not ready, seconds.
@@ -74,6 +75,9 @@ class Node:
         name: for people; None for host name and process id.
         deliver: whether this node sends mails and webhooks.
 
+    Attributes:
+        pool: workers for scripts; None if something else runs them.
+
     Raises:
         InputError: node_name_invalid.
     """
@@ -85,10 +89,11 @@ class Node:
         self.clock = ServerClock(store.clock, int(store.settings.lease_s * 1_000_000))
         self.identity = NodeIdentity(store.ids.new(), name or f"{socket.gethostname()}-{os.getpid()}")
         self.tracer = open_tracer(self.identity.name)
-        self.host = host = host if self.tracer is None else replace(host, tracer=self.tracer)
+        self.host: NodeEnvironment = host if self.tracer is None else replace(host, tracer=self.tracer)
+        host = self.host
         scripts = executor or SandboxExecutor.of(host)
         self._side = scripts.side if isinstance(scripts, SandboxExecutor) else None
-        self._pool = scripts.pool if isinstance(scripts, SandboxExecutor) else None
+        self.pool: Runs | None = scripts.pool if isinstance(scripts, SandboxExecutor) else None
         self._walls = scripts.walls if isinstance(scripts, SandboxExecutor) else dict
         self._executor: Executor = ByKind({
             "script": scripts,
@@ -97,7 +102,7 @@ class Node:
         })  # fmt: skip
         if self.tracer is not None:
             self._executor = self.tracer.traced(self._executor)
-        self._deliver = deliver
+        self.delivers: bool = deliver
         self._started = False
 
     @property
@@ -155,9 +160,10 @@ class Node:
         """Make the services; each subscribes to its events in its constructor."""
         host, store, settings, bus = self.host, self.host.store, self.host.store.settings, EventBus()
         self.db = DbExecutor(store.database, settings.lease_s)
-        self.context = context = NodeContext(store, self.clock, settings, self.db, bus, self.identity)
+        self.context: NodeContext = NodeContext(store, self.clock, settings, self.db, bus, self.identity)
+        context = self.context
         bus.subscribe(ChangeReported, lambda _event: self.db.invalidate())
-        self.attempts = RunningAttempts(context, self._executor)
+        self.attempts: RunningAttempts = RunningAttempts(self.context, self._executor)
         self.loop = LedgerLoop(context, self.attempts)
         self.cancelled_usage = CancelledUsage(context)
         self.sealed_commits = SealedCommits(context, host.datasets)
@@ -172,8 +178,7 @@ class Node:
         ]  # fmt: skip
         if store.database.driver.is_remote and settings.listen_url != OFF:
             self.services.append(Listener(context))
-        parts = NodeParts(context, host, self.attempts, self._deliver, self._pool)
-        self.services += [made for make in SERVICES if (made := make(parts)) is not None]
+        self.services += [made for make in SERVICES if (made := make(self)) is not None]
         if settings.heartbeat_url is not None:
             self.services.append(Heartbeat(context))
         if self._side is not None:  # other executors say nothing before the end
@@ -181,7 +186,7 @@ class Node:
             self.services.append(streamer)
             self._side.hear(streamer.add)
         self.services.sort(key=lambda service: not service.stops_first)
-        self._senders = Senders(context, host.vault) if self._deliver else None
+        self._senders = Senders(context, host.vault) if self.delivers else None
         # Last: the services have done their part of an event before people hear of it.
         Reporter(context, host.events, host.process_metrics, host.tracer)
         host.process_metrics.begin("lodger_faults_total", [service.name for service in self.services])

@@ -1,30 +1,12 @@
 """The hook of wings that have a service in each node."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from lodger.engine.node.context import NodeContext
-from lodger.engine.node.node_environment import NodeEnvironment
-from lodger.engine.node.running_attempts import RunningAttempts
 from lodger.engine.node.service import Service
-from lodger.sandbox.job import Runs
 
-
-@dataclass(frozen=True, slots=True)
-class NodeParts:
-    """Everything of a node that a wing's service may use.
-
-    Attributes:
-        delivers: whether this node sends mails and webhooks.
-        pool: workers for scripts; None if something else runs them.
-    """
-
-    context: NodeContext
-    host: NodeEnvironment
-    attempts: RunningAttempts
-    delivers: bool
-    pool: Runs | None
-
+if TYPE_CHECKING:
+    from lodger.engine.node.node import Node
 
 #: Make a service for a node, None if the node needs none; appended to by wings.
-SERVICES: list[Callable[[NodeParts], Service | None]] = []
+SERVICES: "list[Callable[[Node], Service | None]]" = []
