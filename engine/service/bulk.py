@@ -78,37 +78,27 @@ class Bulk:
         context: StoreContext,
         change: "Change",
         do: str,
-        asked: tuple[str | None, str, str | None],
+        tenant_id: str | None,
+        filtered: str,
         limit: int,
         cursor: str | None,
     ) -> BulkResult:
-        """Change the next objects.
-
-        Args:
-            asked: the tenant, None for all; the filter; the reason.
+        """Change the next objects that match a filter, of one tenant or of all.
 
         Raises:
-            InputError: bulk_unknown, why_invalid, cursor_invalid, limit_invalid.
+            InputError: bulk_unknown, cursor_invalid, limit_invalid.
             NotFound: tenant_unknown.
         """
-        tenant_id, filtered, why = asked
+        connection, refused = change.connection, {}
         if do not in self.verbs:
             raise InputError("bulk_unknown", word=do, words=list(self.verbs))
-        if tenant_id is not None:
-            tenants.get(change.connection, tenant_id)
-        change.with_reason(why)
-        of = f"{self.noun}:{do}:{tenant_id}:{filtered}"
-        result = self._next(context, change.connection, do, of, cursor, limit)
-        return change.made(result, {"do": do, "filter": filtered, "matched": result.matched}, changed=cursor is None)
-
-    def _next(
-        self, context: StoreContext, connection: Connection, do: str, of: str, cursor: str | None, limit: int
-    ) -> BulkResult:
-        """Change the next matching objects; ``of`` identifies the filter that a cursor belongs to."""
         if not 1 <= limit <= MAX_PART:
             raise InputError("limit_invalid", limit=limit, maximum=MAX_PART)
+        if tenant_id is not None:
+            tenants.get(connection, tenant_id)
+        of = f"{self.noun}:{do}:{tenant_id}:{filtered}"
         if cursor is None:
-            began, last, refused = context.clock.now_us(), None, {}
+            began, last = context.clock.now_us(), None
             done, matched = 0, counted(connection, self.matching(began)).count
         else:
             place: Any = signing_keys.decode_cursor(connection, of, cursor)
@@ -135,4 +125,5 @@ class Bulk:
         following = None
         if more:
             following = signing_keys.encode_cursor(connection, of, [began, rows[-1].id, matched, done, refused])
-        return BulkResult(matched, done, dict(refused), following)
+        result = BulkResult(matched, done, dict(refused), following)
+        return change.made(result, {"do": do, "filter": filtered, "matched": matched}, changed=cursor is None)

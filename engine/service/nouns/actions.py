@@ -146,8 +146,9 @@ class Actions(Noun[M]):
                 wanted = list_filter.read(actions.language(), filter, at_us)
                 return actions.identities(actions.ActionFilter(wanted, tenant_id))
 
+            change.with_reason(why)
             every = Bulk("actions", verbs, matching_ids, actions.IDENTITY, frozenset({"replay"}))
-            return every.carry_out(self.context, change, do, (tenant_id, filter, why), limit, cursor)
+            return every.carry_out(self.context, change, do, tenant_id, filter, limit, cursor)
 
     @operation("GET", "/tenants/{tenant_id}/actions/{action_id}", Role.VIEWER, everywhere=True)
     def get(self, tenant_id: str | None, action_id: str) -> Action:

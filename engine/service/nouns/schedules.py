@@ -430,8 +430,9 @@ class Schedules(Previews[M]):
                 """Return the query of the schedules that match at this instant."""
                 return schedule_rows.identities(tenant_id, self._filter(filter, at_us))
 
+            change.with_reason(why)
             every = Bulk("schedules", verbs, matching_ids, schedule_rows.IDENTITY)
-            return every.carry_out(context, change, do, (tenant_id, filter, why), limit, cursor)
+            return every.carry_out(context, change, do, tenant_id, filter, limit, cursor)
 
     @operation("GET", "/tenants/{tenant_id}/schedules/{schedule}/counters", Role.VIEWER)
     def counters(self, tenant_id: str, schedule: str) -> Counters:
