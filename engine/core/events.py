@@ -14,7 +14,7 @@ from lodger.engine.core.execution import Claim
 E = TypeVar("E")
 EventKind = Literal[
     "ticked", "skipped", "started", "sealed", "finished", "feed_held", "clock_wrong", "lost", "rescued", "handed_back", "expired", "paused",
-    "node_lost", "lease_lost", "ledger_replaced", "retimed", "forgotten", "killed", "slowed", "shadow", "overdue", "blocked",
+    "node_lost", "lease_lost", "ledger_replaced", "retimed", "killed", "slowed", "shadow", "overdue",
     "delivered", "undelivered", "alert", "budget", "spent", "fault",
 ]  # fmt: skip
 K = TypeVar("K", bound=str, default=str, covariant=True)
@@ -71,7 +71,6 @@ _NodeLost = TypedDict("_NodeLost", {"node": str})
 _LeaseLost = TypedDict("_LeaseLost", {"reason": str})
 _LedgerReplaced = TypedDict("_LedgerReplaced", {"before": str, "identity": str, "lost": int, "actions": str})
 _Retimed = TypedDict("_Retimed", {"from_us": int | None, "next_us": int | None})
-_Forgotten = TypedDict("_Forgotten", {"tenant": str, "actions": int})
 _Killed = TypedDict("_Killed", {"attempt": int, "step": int, "finished": Any})
 _Slowed = TypedDict(
     "_Slowed", {"script": str, "step": int, "onset": Literal["jump", "drift"], "from_ms": float, "to_ms": float}
@@ -81,7 +80,6 @@ _Shadow = TypedDict("_Shadow", {
     "missed": int,
 })  # fmt: skip
 _Overdue = TypedDict("_Overdue", {"number": int, "oldest_ms": float})
-_Blocked = TypedDict("_Blocked", {"sessions": int, "waited_s": float, "query": str, "by": str | None})
 _Delivered = TypedDict("_Delivered", {"what": str, "to": str, "error": str | None, "tries": int})
 _Alert = TypedDict("_Alert", {"rule": str, "alert": str})
 _Budget = TypedDict(
@@ -155,10 +153,6 @@ class RetimedEvent(Event[Literal["retimed"], _Retimed]):
     """New zone data moved a next slot."""
 
 
-class ForgottenEvent(Event[Literal["forgotten"], _Forgotten]):
-    """Retention has deleted history."""
-
-
 class KilledEvent(Event[Literal["killed"], _Killed]):
     """Logs and usage of a cancelled attempt were written."""
 
@@ -173,10 +167,6 @@ class ShadowEvent(Event[Literal["shadow"], _Shadow]):
 
 class OverdueEvent(Event[Literal["overdue"], _Overdue]):
     """Actions wait longer than ``missed_after_s``. Of hook ``late``, without an action."""
-
-
-class BlockedEvent(Event[Literal["blocked"], _Blocked]):
-    """Sessions of the database wait for each other."""
 
 
 class DeliveredEvent(Event[Literal["delivered", "undelivered"], _Delivered]):
@@ -203,7 +193,7 @@ class FaultEvent(Event[Literal["fault"], _Fault]):
 AnyEvent = (
     TickedEvent | SkippedEvent | StartedEvent | SealedEvent | FinishedEvent | FeedHeldEvent | ClockWrongEvent | LostEvent |
     RescuedEvent | HandedBackEvent | ExpiredEvent | PausedEvent | NodeLostEvent | LeaseLostEvent | LedgerReplacedEvent |
-    RetimedEvent | ForgottenEvent | KilledEvent | SlowedEvent | ShadowEvent | OverdueEvent | BlockedEvent |
+    RetimedEvent | KilledEvent | SlowedEvent | ShadowEvent | OverdueEvent |
     DeliveredEvent | AlertEvent | BudgetEvent | SpentEvent | FaultEvent
 )  # fmt: skip
 

@@ -1,19 +1,15 @@
-"""Watches how the node does: overdue actions, sessions that block each other, lag of the loop."""
+"""Watches how the node does: overdue actions, lag of the loop."""
 
 from collections import deque
 from collections.abc import Callable, Mapping
 from functools import partial
 from typing import ClassVar
 
-from sqlalchemy import Connection
-
 from lodger.engine.core.metrics import ProcessMetrics, prometheus_text
 from lodger.engine.node.context import NodeContext
 from lodger.engine.node.running_attempts import RunningAttempts
 from lodger.engine.node.service import Service
 from lodger.engine.policy.placement import is_overloaded
-from lodger.engine.store.connection import lock_waits
-from lodger.engine.store.connection.lock_waits import Chain
 from lodger.engine.store.platform import gauges, node_rows
 
 ROUND_S = 1.0
@@ -24,7 +20,7 @@ SATURATION_ROUNDS = 60
 
 
 class Monitor(Service):
-    """Reports ``overdue`` and ``blocked``; sets the process's gauges.
+    """Reports ``overdue``; sets the process's gauges.
 
     Args:
         walls: returns the report of the workers' zygote: maps each wall to "", or to the reason why it is not active.
@@ -74,18 +70,7 @@ class Monitor(Service):
         await self.context.db.write(publish, quiet=True)
 
     async def _look_at_ledger(self, now_us: int) -> None:
-        """Publish overdue actions and database sessions that wait for each other."""
-
-        def read_overdue_and_blocked(connection: Connection) -> tuple[tuple[int, int], list[Chain]]:
-            """Return the number of what is overdue with the age of the oldest, and the transactions that block others."""
-            return gauges.overdue(connection, now_us), lock_waits.chains(connection)
-
-        (number, oldest_us), chains = await self.context.db.read(read_overdue_and_blocked)
+        """Publish overdue actions."""
+        number, oldest_us = await self.context.db.read(partial(gauges.overdue, now_us=now_us))
         if number:
             self.context.bus.publish(self.context.event("overdue", number=number, oldest_ms=oldest_us / 1000))
-        if chains:
-            first = chains[0]
-            by = first.blockers[-1].query if first.blockers else None
-            self.context.bus.publish(self.context.event(
-                "blocked", sessions=len(chains), waited_s=first.waited_s, query=first.waits.query, by=by
-            ))  # fmt: skip

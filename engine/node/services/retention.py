@@ -83,7 +83,7 @@ class Retention(Service):
 
     async def _forget(self, tenant: str) -> tuple[bool, float]:
         """Delete a little of a tenant's history; return whether nothing is left to delete now, and for how many seconds to rest."""
-        context, now = self.context, self.clock.now_us()
+        now = self.clock.now_us()
         # A thread of its own: the node's reader must not wait for a look at history.
         rows, keys, took_s = await asyncio.to_thread(self._look, tenant, now)
         done = True
@@ -93,8 +93,6 @@ class Retention(Service):
                 continue
             if not await self._delete(portion, partial(work, now_us=now, elapsed_s=self.clock.elapsed_s)):
                 return False, CANCELLED_REST_S
-            if work is retention.delete_actions:
-                context.bus.publish(context.event("forgotten", tenant=tenant, actions=len(portion)))
             done = done and len(portion) == len(found) < retention.MAX_ROWS
         return done, STEP_S if rows or keys else max(STEP_S, REST * took_s)
 
