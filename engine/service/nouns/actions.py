@@ -67,6 +67,8 @@ class Actions(Noun[M]):
         since: datetime | None = None,
         until: datetime | None = None,
         limit: int | None = 100,
+        before: str | None = None,
+        after: str | None = None,
         cursor: str | None = None,
         filter: str | None = None,  # noqa: A002 - the word of the field
     ) -> ActionPage:
@@ -77,6 +79,7 @@ class Actions(Noun[M]):
             schedule: only actions of this schedule, by its name or id; a deleted schedule has only its id.
             since: only actions due at this instant or later.
             until: only actions due before this instant.
+            before, after: only actions created before, or after, the one with this id.
 
         Raises:
             InputError: state_unknown, outcome_unknown, origin_unknown, filter_invalid, cursor_invalid, limit_invalid,
@@ -90,9 +93,13 @@ class Actions(Noun[M]):
         with self._reading(tenant_id) as connection:
             schedule_id = None if schedule is None else _schedule_id(connection, tenant_id, schedule)
             of = f"actions:{(tenant_id, schedule_id, script)}:{text}"
+            if before is not None:
+                before = short_ids.action_id(connection, tenant_id, before)
+            if after is not None:
+                after = short_ids.action_id(connection, tenant_id, after)
             last = signing_keys.decode_cursor(connection, of, cursor) if cursor else None
             sought = actions.ActionFilter(wanted, tenant_id, schedule_id, script)
-            found = actions.list_matching(connection, sought, limit=limit, place=last)
+            found = actions.list_matching(connection, sought, limit=limit, before=before, after=after, place=last)
             return pages.page(connection, of, found, falls=wanted.falls)
 
     @operation("GET", "/tenants/{tenant_id}/actions-count", Role.VIEWER, everywhere=True)

@@ -338,6 +338,8 @@ def list_matching(
     filters: ActionFilter,
     *,
     limit: int | None = 100,
+    before: str | None = None,
+    after: str | None = None,
     place: Sequence[Any] | None = None,
 ) -> LimitedList[Action]:
     """Return actions, newest first or in the filter's order.
@@ -346,13 +348,19 @@ def list_matching(
     An order other than by creation sorts so many at a time.
 
     Args:
+        before, after: only actions created before, or after, the one with this id.
         place: place in the order at which the previous page ended.
     """
     found = filters.found
-    statement = _filtered(filters)
+    between: list[sa.ColumnElement[bool]] = []
+    if before is not None:
+        between.append(_a.id < before if is_id(before) else sa.false())
+    if after is not None:
+        between.append(_a.id > after if is_id(after) else sa.false())
+    statement = _filtered(filters).where(*between)
     if not found.conditions and filters.script is None and found.keys[0] is _a.id:
         return pages.read(connection, found.apply(statement, place), limit, _actions, found.keys)
-    part = _Part.of(connection, filters, found, place, whole=limit is None)
+    part = _Part.of(connection, filters, found, between, place, whole=limit is None)
     within = None if place is None or part.is_order else place[1:]
     ordered = replace(found, conditions=(*part.conditions, *part.rest)).apply(statement, within or None)
     listed = pages.read(connection, ordered, limit, _actions, found.keys)
@@ -366,7 +374,7 @@ def list_matching(
 def count_matching(connection: sa.Connection, filters: ActionFilter) -> tuple[int, bool]:
     """Count the actions that match among the newest MOST_LOOKED_AT; return whether that is all of them."""
     found = replace(filters.found, falls=True)
-    part = _Part.of(connection, filters, found, None)
+    part = _Part.of(connection, filters, found, (), None)
     if part.end is not None and not part.rest:  # every one of these matches
         return MOST_LOOKED_AT, False
     matching = _filtered(filters).where(*part.conditions, *part.rest).with_only_columns(_a.id).subquery()
@@ -396,13 +404,13 @@ class _Part:
         connection: sa.Connection,
         filters: ActionFilter,
         found: list_filter.Filter,
+        between: Sequence[sa.ColumnElement[bool]],
         place: Sequence[Any] | None,
         *,
         whole: bool = False,
     ) -> "_Part":
         """Find the part of a list that begins at a place; ``whole`` for all of the rest."""
-        column, rest = _a.id, list(found.conditions)
-        which: list[sa.ColumnElement[bool]] = []
+        column, which, rest = _a.id, [*between], list(found.conditions)
         states = [each.lower() for each in found.positive.get("state", ((), None))[0]]
         if states and "done" not in states:
             which.append(is_undone)
