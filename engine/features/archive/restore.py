@@ -202,12 +202,10 @@ class TenantImport:
             raise bad("the tenant's row cannot be read") from None
         # A name that is the id by default follows it.
         name = None if self._renaming is not None and row["name"] == row["id"] else row["name"]
-        plan = None if row["plan"] is None else tenants.plan_limits(self._connection, row["plan"])
-        rows = tenants.new_rows(
-            self._context, self._tenant, name, limits, now_us, labels=labels,
-            grants=encode(grants) if grants is not None else None, people=row["people"], plan=plan, tz=row["tz"],
+        tenants.create(
+            self._context, self._connection, self._tenant, name, limits, now_us, labels=labels,
+            grants=encode(grants) if grants is not None else None, people=row["people"], plan=row["plan"], tz=row["tz"],
         )  # fmt: skip
-        tenants.create(self._connection, *rows)
         tenants.suspend(self._context, self._connection, self._tenant, now_us)
 
     def _read(self, table: Table, row: dict[str, Any]) -> dict[str, Any]:

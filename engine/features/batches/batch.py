@@ -185,14 +185,13 @@ class Storing:
 
     def _tenant(self, _index: int, item: Mapping[str, Any]) -> None:
         """Create a tenant."""
-        plan, more = item.get("plan"), item.get("grants") or ()
-        rows = tenants.new_rows(
-            self._context, item["tenant_id"], item.get("name"), item.get("limits"), self._now_us,
+        more = item.get("grants") or ()
+        made = tenants.create(
+            self._context, self._connection, item["tenant_id"], item.get("name"), item.get("limits"), self._now_us,
             grants=encode([*self._context.content_cache.grants(None).shown(), *more]) if more else None,
             people=encode_people(item.get("people") or ()), labels=item.get("labels"),
-            plan=None if plan is None else tenants.plan_limits(self._connection, plan), tz=item.get("tz"),
+            plan=item.get("plan"), tz=item.get("tz"),
         )  # fmt: skip
-        made = tenants.create(self._connection, *rows)
         self._note("tenants.create", made.id, made.id, made)
 
     def _script(self, index: int, item: Mapping[str, Any]) -> None:

@@ -68,11 +68,11 @@ class Tenants(Noun[M]):
         more, own = tuple(grants), encode_people(people)
         held = encode([*self.context.content_cache.grants(None).shown(), *more]) if more else None
         with joining(connection), self._changing(Tenants.create, tenant_id) as change:
-            rows = tenants.new_rows(
-                self.context, tenant_id, name, dict(limits or {}), self._now_us, grants=held, people=own, labels=labels,
-                plan=None if plan is None else tenants.plan_limits(change.connection, plan), tz=tz,
+            made = tenants.create(
+                self.context, change.connection, tenant_id, name, dict(limits or {}), self._now_us, grants=held, people=own, labels=labels,
+                plan=plan, tz=tz,
             )  # fmt: skip
-            return change.made(tenants.create(change.connection, *rows))
+            return change.made(made)
 
     @operation("GET", "/tenants/{tenant_id}", Role.VIEWER)
     def get(self, tenant_id: str) -> Tenant:

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from sqlalchemy import Connection, Select, delete, select
+from sqlalchemy import Connection, Select, select
 
 from lodger.engine.core.access import names
 from lodger.engine.core.access.audit_context import AuditContext
@@ -17,15 +17,12 @@ from lodger.engine.core.params import validate_params
 from lodger.engine.policy.conduct import Conduct, parse_conduct
 from lodger.engine.policy.plan import parse_missed, parse_overlap
 from lodger.engine.policy.retry import parse_retry
-from lodger.engine.recurrence.on_changes import named
 from lodger.engine.recurrence.search import SearchedTo
-from lodger.engine.store.bulk import insert_many, update_row
-from lodger.engine.store.context import StoreContext, dump_json
-from lodger.engine.store.drivers import prepared
+from lodger.engine.store.bulk import insert_many
+from lodger.engine.store.context import StoreContext, dump_json, dump_params
 from lodger.engine.store.pages import LimitedList, read
-from lodger.engine.store.queue import followers
 from lodger.engine.store.queue.placements import require_placement
-from lodger.engine.store.records import AnyRow, Json, ScheduleRevision
+from lodger.engine.store.records import AnyRow, Json, ScheduleRevision, Tenant
 from lodger.engine.store.revision_cache import PreparedRules, decode_rules, encode_rules
 from lodger.engine.store.rows import record
 from lodger.engine.store.schema import scheduling as tables
@@ -142,38 +139,23 @@ def pinned_version(given: object) -> int | None:
 
 
 def store_revision(
-    context: StoreContext, connection: Connection, tenant_id: str, schedule_id: str, number: int, wish: ScheduleFields, steps: list[Step],
+    context: StoreContext, connection: Connection, tenant: Tenant, schedule_id: str, number: int, wish: ScheduleFields, steps: list[Step],
     now_us: int, owed_us: int, audit_context: AuditContext,
 ) -> tuple[int, bool]:  # fmt: skip
-    """Check and store a further revision.
+    """Check and insert a revision of a schedule.
 
     Returns:
         Its first slot at or after ``owed_us`` and False, or the instant that the search reached and True.
     """
-    params = param_checks.checked_text(context, connection, tenant_id, wish.params, limits_text(steps[0], wish))
-    row, next_us, searching = revision_row(
-        context, tenant_id, schedule_id, number, wish, steps, now_us, owed_us, audit_context, params
-    )
-    # Revisions that external SQL inserted give way.
-    later = (_r.tenant_id == tenant_id, _r.schedule_id == schedule_id, _r.revision >= number)
-    prepared.write(connection, delete(tables.schedule_revisions).where(*later))
-    update_row(connection, tables.schedules, tenant_id, schedule_id, revision=number, script_id=steps[0]["script_id"])
-    insert_many(connection, tables.schedule_revisions, [row])
-    followers.bind(connection, tenant_id, schedule_id, named(wish.rules.rules), now_us)
-    return next_us, searching
-
-
-def revision_row(
-    context: StoreContext, tenant_id: str, schedule_id: str, number: int, wish: ScheduleFields, steps: list[Step],
-    now_us: int, owed_us: int, audit_context: AuditContext, params: str | None,
-) -> tuple[dict[str, Any], int, bool]:  # fmt: skip
-    """Check the policies of a revision; return its row, and its first slot as :func:`store_revision`."""
+    params, limits = dump_params(wish.params), steps[0]["limits"] or wish.limits
+    if params is not None:
+        wished = json.dumps(dict(limits), sort_keys=True) if limits else None
+        param_checks.require_fitting(params, context.content_cache.limits(json.dumps(tenant.limits_in_effect), wished))
     first = wish.rules.first_from(from_us(owed_us))
-    searching = isinstance(first, SearchedTo)
     conduct = parse_conduct(wish.conduct)
-    require_placement(conduct, tenant_id)
+    require_placement(conduct, tenant.id)
     row = {
-        "tenant_id": tenant_id,
+        "tenant_id": tenant.id,
         "schedule_id": schedule_id,
         "revision": number,
         "rules": encode_rules(wish.rules.rules),
@@ -193,13 +175,8 @@ def revision_row(
         "created_by": audit_context.actor,
         "why": audit_context.why,
     }
-    return row, to_us(first.instant if isinstance(first, SearchedTo) else first), searching
-
-
-def limits_text(step: Step, wish: ScheduleFields) -> str | None:
-    """Return the limits of the first step as JSON text: its own, else the schedule's."""
-    limits = step["limits"] or wish.limits
-    return json.dumps(dict(limits), sort_keys=True) if limits else None
+    insert_many(connection, tables.schedule_revisions, [row])
+    return to_us(first.instant if isinstance(first, SearchedTo) else first), isinstance(first, SearchedTo)
 
 
 def _select(tenant_id: str, schedule_id: str) -> Select[Any]:

@@ -6,7 +6,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from sqlalchemy import Connection, func, select
+from sqlalchemy import Connection, delete, func, select
 
 from lodger.engine.core.access import names
 from lodger.engine.core.access.audit_context import AuditContext
@@ -17,7 +17,8 @@ from lodger.engine.recurrence.calendar.zones import tzdata_version
 from lodger.engine.store.bulk import insert_many, update_row
 from lodger.engine.store.connection.database import read_together
 from lodger.engine.store.content_cache import combined
-from lodger.engine.store.context import StoreContext, dump_params
+from lodger.engine.store.context import StoreContext
+from lodger.engine.store.drivers import prepared
 from lodger.engine.store.lifecycle import tick
 from lodger.engine.store.queue import followers, ready_queue, schedule_concurrency
 from lodger.engine.store.queue.stops import stop_waiting
@@ -27,7 +28,6 @@ from lodger.engine.store.schedules import revisions
 from lodger.engine.store.schedules.revisions import ScheduleFields
 from lodger.engine.store.schedules.schedule_rows import deleted, get, list_page
 from lodger.engine.store.schema import scheduling as tables
-from lodger.engine.store.scripts import param_checks
 from lodger.engine.store.scripts.bindings import bind
 from lodger.engine.store.tenants import tenants
 
@@ -69,17 +69,13 @@ def create(
     revisions.require_within(context, combined(limits), [wish.limits, *(step["limits"] for step in steps)])
     if number >= allowed.schedules:
         raise Conflict("schedules_full", tenant=tenant_id, maximum=allowed.schedules)
-    params, wished = dump_params(wish.params), revisions.limits_text(steps[0], wish)
-    if params is not None:
-        param_checks.require_fitting(params, context.content_cache.limits(limits, wished))
     schedule_id = context.ids.new()
-    row, next_us, searching = revisions.revision_row(
-        context, tenant_id, schedule_id, 1, wish, steps, now_us, owed_us, audit_context, params
-    )
     insert_many(connection, tables.schedules, [{
         "tenant_id": tenant_id, "id": schedule_id, "name": name, "script_id": steps[0]["script_id"], "revision": 1, "created_us": now_us,
     }])  # fmt: skip
-    insert_many(connection, tables.schedule_revisions, [row])
+    next_us, searching = revisions.store_revision(
+        context, connection, tenant, schedule_id, 1, wish, steps, now_us, owed_us, audit_context
+    )
     insert_many(connection, tables.schedule_clock, [{
         "tenant_id": tenant_id, "schedule_id": schedule_id, "state": "armed", "next_at": next_us, "accounted_us": owed_us - 1,
         "revision": 1, "tzdata": tzdata_version(), "searching": int(searching),
@@ -164,9 +160,15 @@ def edit(
     else:
         tick.account_gap(context, connection, clock, now_us, clock.state)
     number, owed_us = before.revision + 1, max(now_us, clock.accounted_us) + 1
+    # Revisions that external SQL inserted give way.
+    r = tables.schedule_revisions.c
+    later = (r.tenant_id == tenant_id, r.schedule_id == before.id, r.revision >= number)
+    prepared.write(connection, delete(tables.schedule_revisions).where(*later))
     next_us, searching = revisions.store_revision(
-        context, connection, tenant_id, before.id, number, wish, steps, now_us, owed_us, audit_context
+        context, connection, tenant, before.id, number, wish, steps, now_us, owed_us, audit_context
     )
+    update_row(connection, tables.schedules, tenant_id, before.id, revision=number, script_id=steps[0]["script_id"])
+    followers.bind(connection, tenant_id, before.id, changes.named(wish.rules.rules), now_us)
     coming = {"state": "armed", "next_at": next_us, "searching": int(searching)}
     armed = coming if clock.state in {"armed", "ended"} else {}
     moved = {"revision": number, "accounted_us": owed_us - 1} | armed

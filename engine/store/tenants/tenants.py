@@ -41,29 +41,9 @@ _SUSPENDED = "suspended"
 MOVING = "moving"
 
 
-def create(connection: Connection, values: dict[str, Any], turn: dict[str, Any]) -> Tenant:
-    """Create a tenant of its rows; a deleted one with the same id is created again with the next generation.
-
-    Raises:
-        Conflict: tenant_exists.
-    """
-    tenant_id = values["id"]
-    before = connection.execute(select(tenants).where(tenants.c.id == tenant_id).with_for_update()).first()
-    if before is not None and before.state != "deleted":
-        raise Conflict("tenant_exists", tenant=tenant_id)
-    if before is None:
-        try:
-            connection.execute(insert(tenants).values(values))
-        except IntegrityError:  # created by a concurrent transaction
-            raise Conflict("tenant_exists", tenant=tenant_id) from None
-    else:
-        update_row(connection, tenants, tenant_id, **(values | {"generation": before.generation + 1}))
-    insert_many(connection, turn_rows, [turn])
-    return get(connection, tenant_id)
-
-
-def new_rows(
+def create(
     context: StoreContext,
+    connection: Connection,
     tenant_id: str,
     name: str | None,
     limits: dict[str, Any] | None,
@@ -72,42 +52,47 @@ def new_rows(
     grants: str | None = None,
     people: str | None = None,
     labels: Labels = None,
-    plan: tuple[str, str] | None = None,
+    plan: str | None = None,
     tz: str | None = None,
-) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Return the rows of a new tenant and of its turn.
+) -> Tenant:
+    """Create a tenant; a deleted one with the same id is created again with the next generation.
 
     Args:
         grants, people: JSON text in the format of :mod:`lodger.engine.store.tenants.grants`.
-        plan: name and limits of its plan.
+        plan: name of its plan.
 
     Raises:
+        Conflict: tenant_exists.
         InputError: tenant_id_invalid, name_invalid, limit_unknown and others.
+        NotFound: plan_unknown.
     """
     names.check(tenant_id, "tenant_id_invalid")
     if tenant_id.startswith(PLATFORM_PREFIX):
         raise InputError("tenant_id_invalid.reserved", tenant=tenant_id, prefix=PLATFORM_PREFIX)
     allowed, bound = check_limits(limits or {}, context.content_cache), written(parse_labels(labels))
     own = json.dumps(limits or {}, sort_keys=True)
-    cap = allowed.concurrent_runs if plan is None else _cap(context, own, plan[1])
+    cap = allowed.concurrent_runs if plan is None else _cap(context, own, plan_limits(connection, plan))
+    before = connection.execute(select(tenants).where(tenants.c.id == tenant_id).with_for_update()).first()
+    if before is not None and before.state != "deleted":
+        raise Conflict("tenant_exists", tenant=tenant_id)
     values = {
-        "id": tenant_id,
-        "generation": 1,
-        "name": names.label(name or tenant_id),
-        "state": "active",
-        "limits": own,
-        "grants": grants,
-        "people": people,
-        "labels": bound,
-        "plan": plan and plan[0],
-        "tz": _zone(tz),
-        "created_us": now_us,
-    }
-    return values, {"tenant_id": tenant_id, "bound": bound, "served_us": 0, "startable_at": None, "cap": cap}
+        "id": tenant_id, "generation": before.generation + 1 if before else 1, "name": names.label(name or tenant_id), "state": "active",
+        "limits": own, "grants": grants, "people": people, "labels": bound, "plan": plan, "tz": _zone(tz), "created_us": now_us,
+    }  # fmt: skip
+    if before is None:
+        try:
+            connection.execute(insert(tenants).values(values))
+        except IntegrityError:  # created by a concurrent transaction
+            raise Conflict("tenant_exists", tenant=tenant_id) from None
+    else:
+        update_row(connection, tenants, tenant_id, **values)
+    turn = {"tenant_id": tenant_id, "bound": bound, "served_us": 0, "startable_at": None, "cap": cap}
+    insert_many(connection, turn_rows, [turn])
+    return get(connection, tenant_id)
 
 
-def plan_limits(connection: Connection, name: str) -> tuple[str, str]:
-    """Return the name and the limits (JSON text) of a plan, which do not change until the transaction ends.
+def plan_limits(connection: Connection, name: str) -> str:
+    """Return the limits of a plan (JSON text), which do not change until the transaction ends.
 
     Raises:
         NotFound: plan_unknown.
@@ -116,7 +101,7 @@ def plan_limits(connection: Connection, name: str) -> tuple[str, str]:
     found = connection.scalar(wanted.with_for_update(read=True))
     if found is None:
         raise NotFound("plan_unknown", name=name)
-    return name, found
+    return str(found)
 
 
 def _cap(context: StoreContext, own: str, plan: str) -> int:
@@ -246,7 +231,7 @@ def edit(context: StoreContext, connection: Connection, tenant_id: str, wanted: 
     if "limits" in wanted or "plan" in wanted:
         plan = wanted.get("plan", tenant.plan)
         own = values.get("limits", json.dumps(tenant.limits))
-        cap = _cap(context, own, "{}" if plan is None else plan_limits(connection, plan)[1])
+        cap = _cap(context, own, "{}" if plan is None else plan_limits(connection, plan))
         prepared.write(connection, update(turn_rows).where(turn_rows.c.tenant_id == tenant_id).values(cap=cap))
     if "labels" in wanted:
         values["labels"] = bound = written(parse_labels(wanted["labels"]))
