@@ -22,6 +22,8 @@ RANGES = {
     "BYWEEKNO": (1, 53, True),
     "BYMONTH": (1, 12, False),
     "BYSETPOS": (1, 366, True),
+    "INTERVAL": (1, 999_999_999, False),
+    "COUNT": (1, 999_999_999, False),
 }
 _CHOOSING = ("bymonth", "byweekno", "byyearday", "bymonthday", "byday", "byhour", "byminute", "bysecond")
 
@@ -51,7 +53,7 @@ def parse_parts(text: str, at: int = 0) -> Rule:
             raise RuleInvalid("easter_unsupported", index=here)
         if name in ("RSCALE", "SKIP"):
             raise RuleInvalid("rscale_unsupported", name=name, index=here)
-        if name not in RANGES and name not in ("FREQ", "INTERVAL", "COUNT", "UNTIL", "WKST", "BYDAY"):
+        if name not in RANGES and name not in ("FREQ", "UNTIL", "WKST", "BYDAY"):
             raise RuleInvalid("part_unknown", name=name[:40], index=here)
         if name in seen:
             raise RuleInvalid("part_repeated", name=name, index=here)
@@ -69,16 +71,14 @@ def _build(seen: dict[str, tuple[str, int]], at: int) -> Rule:
     except KeyError:
         raise RuleInvalid("freq_unknown", value=value[:40], index=where) from None
     fields: dict[str, Any] = {}
-    for name, (low, high, negative) in RANGES.items():
+    for name in RANGES:
         if name in seen:
-            fields[name.lower()] = _numbers(name, *seen[name], low, high, negative=negative)
+            numbers = _numbers(name, *seen[name])
+            fields[name.lower()] = numbers if name.startswith("BY") else numbers[0]
     if "bysecond" in fields:  # a clock without leap seconds reads second 60 as 59 (RFC 5545 §3.3.12)
         fields["bysecond"] = tuple(sorted({min(second, 59) for second in fields["bysecond"]}))
     if "BYDAY" in seen:
         fields["byday"] = _weekdays(*seen["BYDAY"], freq, with_weeks="BYWEEKNO" in seen)
-    for name in ("INTERVAL", "COUNT"):
-        if name in seen:
-            fields[name.lower()] = _number(name, *seen[name], 1, 999_999_999, negative=False)
     if "WKST" in seen:
         value, where = seen["WKST"]
         if value.upper() not in WEEKDAYS:
@@ -94,31 +94,26 @@ def _build(seen: dict[str, tuple[str, int]], at: int) -> Rule:
     return Rule(freq=freq, **fields)
 
 
-def _number(name: str, text: str, at: int, low: int, high: int, *, negative: bool) -> int:
+def _number(name: str, text: str, at: int) -> int:
     """Return a number of a part, within its range."""
-    if not _NUMBER.fullmatch(text):
-        if len(text) > 9 and text.lstrip("+-").isdecimal() and text.isascii():
-            raise _out_of_range(name, text[:12] + "...", at, low, high, negative=negative)
+    low, high, negative = RANGES[name]
+    malformed = not _NUMBER.fullmatch(text)
+    if malformed and not (len(text) > 9 and text.lstrip("+-").isdecimal() and text.isascii()):
         raise RuleInvalid("number_malformed", text=text[:40], name=name, index=at)
-    if text[0] in "+-" and not negative:
+    if not malformed and text[0] in "+-" and not negative:
         raise RuleInvalid("number_malformed.sign", text=text, name=name, index=at)
-    value = int(text)
-    if not low <= (abs(value) if negative else value) <= high:
-        raise _out_of_range(name, text, at, low, high, negative=negative)
-    return value
+    if malformed or not low <= (abs(int(text)) if negative else int(text)) <= high:
+        shown = f"{text[:12]}..." if malformed else text
+        span = f"{low} to {high}" + (f" or -{high} to -{low}" if negative else "")
+        raise RuleInvalid("number_out_of_range", name=name, value=shown, span=span, index=at)
+    return int(text)
 
 
-def _out_of_range(name: str, text: str, at: int, low: int, high: int, *, negative: bool) -> Exception:
-    """Return the error of a number outside of a part's range."""
-    span = f"{low} to {high}" + (f" or -{high} to -{low}" if negative else "")
-    return RuleInvalid("number_out_of_range", name=name, value=text, span=span, index=at)
-
-
-def _numbers(name: str, text: str, at: int, low: int, high: int, *, negative: bool) -> tuple[int, ...]:
-    """Return the list of numbers of a part."""
+def _numbers(name: str, text: str, at: int) -> tuple[int, ...]:
+    """Return the numbers of a part; INTERVAL and COUNT have one."""
     values, position = set(), 0
-    for piece in text.split(","):
-        values.add(_number(name, piece, at + position, low, high, negative=negative))
+    for piece in text.split(",") if name.startswith("BY") else [text]:
+        values.add(_number(name, piece, at + position))
         position += len(piece) + 1
     return tuple(sorted(values))
 

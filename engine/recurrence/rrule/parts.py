@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass, replace
 from enum import IntEnum
+from typing import Any
 
 from lodger.engine.recurrence.calendar import civil
 from lodger.engine.recurrence.rrule.moments import Moment
@@ -59,22 +60,18 @@ class Rule:
         """
         day, second = civil.split(start)
         _, month, dom = civil.civil(day)
-        hour, minute, sec = civil.clock(second)
-        rule = self
-        chooses_days = bool(rule.byyearday or rule.bymonthday or rule.byday)
-        if rule.freq is Freq.YEARLY and not chooses_days:
-            if rule.byweekno:
-                rule = replace(rule, byday=((0, civil.weekday(day)),))
+        time = civil.clock(second)
+        chooses_days = bool(self.byyearday or self.bymonthday or self.byday)
+        derived: dict[str, Any] = {}
+        if self.freq is Freq.YEARLY and not chooses_days:
+            if self.byweekno:
+                derived["byday"] = ((0, civil.weekday(day)),)
             else:
-                rule = replace(rule, bymonth=rule.bymonth or (month,), bymonthday=(dom,))
-        elif rule.freq is Freq.MONTHLY and not chooses_days and not rule.byweekno:
-            rule = replace(rule, bymonthday=(dom,))
-        elif rule.freq is Freq.WEEKLY and not chooses_days and not rule.byweekno:
-            rule = replace(rule, byday=((0, civil.weekday(day)),))
-        if rule.freq < Freq.HOURLY and not rule.byhour:
-            rule = replace(rule, byhour=(hour,))
-        if rule.freq < Freq.MINUTELY and not rule.byminute:
-            rule = replace(rule, byminute=(minute,))
-        if rule.freq < Freq.SECONDLY and not rule.bysecond:
-            rule = replace(rule, bysecond=(sec,))
-        return rule
+                derived |= {"bymonth": self.bymonth or (month,), "bymonthday": (dom,)}
+        elif self.freq is Freq.MONTHLY and not chooses_days and not self.byweekno:
+            derived["bymonthday"] = (dom,)
+        elif self.freq is Freq.WEEKLY and not chooses_days and not self.byweekno:
+            derived["byday"] = ((0, civil.weekday(day)),)
+        clock = zip((Freq.HOURLY, Freq.MINUTELY, Freq.SECONDLY), ("byhour", "byminute", "bysecond"), time, strict=True)
+        derived |= {name: (value,) for freq, name, value in clock if self.freq < freq and not getattr(self, name)}
+        return replace(self, **derived)

@@ -149,14 +149,14 @@ def _times(filled: Rule) -> str:
     if filled.freq < Freq.HOURLY:
         return _time_of_day(filled)
     words = _fields("hour", filled.byhour, "in")
-    if filled.freq is not Freq.HOURLY:
-        words += _fields("minute", filled.byminute, "in")
-    elif filled.byminute != (0,):
-        words += _fields("minute", filled.byminute, "at")
-    if filled.freq is Freq.SECONDLY:
-        words += _fields("second", filled.bysecond, "in")
-    elif filled.bysecond != (0,):
-        words += _fields("second", filled.bysecond, "at")
+    for name, values, coarser in (
+        ("minute", filled.byminute, Freq.HOURLY),
+        ("second", filled.bysecond, Freq.MINUTELY),
+    ):
+        if filled.freq > coarser:
+            words += _fields(name, values, "in")
+        elif values != (0,):
+            words += _fields(name, values, "at")
     return words
 
 
