@@ -1,6 +1,6 @@
 """Changes of a zone's offset as a table, for the scripts' ``Temporal``, which computes with the same pinned database as slots."""
 
-from functools import cache, lru_cache
+from functools import cache, lru_cache, partial
 from typing import Any
 
 from lodger.engine.recurrence.calendar.civil import CYCLE_DAYS, DAY_S
@@ -27,28 +27,17 @@ def zone_table(name: str, *, far: bool) -> dict[str, Any] | None:
     return None if known is None else (_far if far else _near)(known)
 
 
-@cache
-def _near(name: str) -> dict[str, Any]:
-    """Return a zone's changes before 2100, which are computed once in a process: 9 MB for all zones."""
-    return _table(name, far=False)
-
-
-@lru_cache(maxsize=64)
-def _far(name: str) -> dict[str, Any]:
-    """Return a zone's changes in the 400 years from 2100."""
-    return _table(name, far=True)
-
-
 def _table(name: str, *, far: bool) -> dict[str, Any]:
     """Return a zone's changes of offset in a range of time."""
     first, last = (REPEATS_FROM_S, REPEATS_FROM_S + _CYCLE_S) if far else (-FAR, REPEATS_FROM_S)
-    here = zone(name).segment(first)
-    starts, offsets = [], [here.offset]
-    while here.end < last:
-        here = zone(name).segment(here.end)
-        starts.append(here.start)
-        offsets.append(here.offset)
+    before, *after = zone(name).stretches(first, last)
+    starts, offsets = [each.start for each in after], [before.offset, *(each.offset for each in after)]
     return {"name": name, "primary": _primary(name), "starts": starts, "offsets": offsets}
+
+
+#: Changes before 2100 are computed once in a process: 9 MB for all zones.
+_near = cache(partial(_table, far=False))
+_far = lru_cache(maxsize=64)(partial(_table, far=True))
 
 
 @cache

@@ -107,28 +107,33 @@ class Zone:
             if (after := self._ruled(last)) != before:
                 yield week + bisect_left(range(week, last), True, key=partial(self._differs, before)), after
 
+    def stretches(self, first: int, end: int) -> Iterator[Segment]:
+        """Yield the stretches of constant offset from the one that holds a UTC second up to an end."""
+        here = self.segment(first)
+        yield here
+        while here.end < end:
+            here = self.segment(here.end)
+            yield here
+
+    @cached_property
+    def _recent(self) -> list[Segment]:
+        """Every stretch since 1970, until changes repeat from year to year."""
+        return list(self.stretches(0, min(FAR, civil.MAX_LOCAL, self.stored_to + 800 * civil.DAY_S)))
+
     @cached_property
     def largest_change(self) -> int:
         """Size in seconds of the largest change of the clock since 1970; 0 when there is none."""
-        return max((abs(here.offset - here.before) for here in self._stretches()), default=0)
+        return max((abs(here.offset - here.before) for here in self._recent[1:]), default=0)
 
     @cached_property
     def offsets(self) -> frozenset[int]:
         """Every offset from UTC since 1970, seconds."""
-        return frozenset({self.segment(0).offset, *(here.offset for here in self._stretches())})
+        return frozenset(here.offset for here in self._recent)
 
     @cached_property
     def granule_s(self) -> int:
         """Greatest common divisor of a day and of all offsets from UTC since 1970."""
         return gcd(civil.DAY_S, *self.offsets)
-
-    def _stretches(self) -> list[Segment]:
-        """Every stretch after a change since 1970, until changes repeat from year to year."""
-        found, here = [], self.segment(0)
-        while here.end < min(FAR, civil.MAX_LOCAL, self.stored_to + 800 * civil.DAY_S):
-            here = self.segment(here.end)
-            found.append(here)
-        return found
 
     def offset(self, utc: int) -> int:
         """Seconds east of UTC at a UTC second."""
@@ -147,14 +152,8 @@ class Zone:
 
     def instants(self, local: int) -> list[int]:
         """UTC seconds at which the wall clock shows the local second: none in a gap, two in a fold."""
-        found, here = [], self.segment(local - 2 * civil.DAY_S)
-        while here.start <= local + 2 * civil.DAY_S:
-            if here.start <= local - here.offset < here.end:
-                found.append(local - here.offset)
-            if here.end == FAR:
-                break
-            here = self.segment(here.end)
-        return found
+        around = self.stretches(local - 2 * civil.DAY_S, local + 2 * civil.DAY_S)
+        return [local - here.offset for here in around if here.start <= local - here.offset < here.end]
 
     def instant(self, local: int) -> int:
         """UTC second of a local second: the first of two; one in a gap is read with the offset before (RFC 5545 §3.3.5)."""
