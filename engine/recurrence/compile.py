@@ -91,12 +91,11 @@ def with_present_starts(rules: ScheduleRules, present: ScheduleRules) -> Schedul
         """Return a rule as it is among the present ones, whose start it keeps; unchanged if it is new."""
         return next((each for each in among if spec in (each, replace(each, counted_from=None))), spec)
 
-    included = tuple(with_present_start(spec, present.rules) for spec in rules.rules)
-    return replace(
-        rules,
-        rules=included,
-        exclusions=tuple(with_present_start(spec, present.exclusions) for spec in rules.exclusions),
+    included, excluded = (
+        tuple(with_present_start(spec, among) for spec in specs)
+        for specs, among in ((rules.rules, present.rules), (rules.exclusions, present.exclusions))
     )
+    return replace(rules, rules=included, exclusions=excluded)
 
 
 def with_absolute_times(rules: ScheduleRules, anchor: datetime) -> ScheduleRules:

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from lodger.engine.recurrence.instant import LAST
-from lodger.engine.recurrence.rule import Answer, Recurrence
+from lodger.engine.recurrence.rule import Recurrence
 from lodger.engine.recurrence.search import SearchedTo
 
 
@@ -26,33 +26,17 @@ def difference(
     old: Recurrence, new: Recurrence, start: datetime, end: datetime, *, at_most: int = 10_000
 ) -> Difference:
     """Compare two schedules over [start, end), looking at no more than ``at_most`` slots."""
-    dropped: list[datetime] = []
-    added: list[datetime] = []
-    one, two = _Cursor(old, start), _Cursor(new, start)
-    for _ in range(at_most):
-        slot = min(one.at, two.at)
-        if slot >= end or not (one.is_slot if one.at == slot else two.is_slot):
-            return Difference(tuple(dropped), tuple(added), min(slot, end))
-        if one.at != two.at:
-            (dropped if one.at == slot else added).append(slot)
-        for cursor in (one, two):
-            if cursor.at == slot:
-                cursor.advance()
-    return Difference(tuple(dropped), tuple(added), min(one.at, two.at, end))
-
-
-class _Cursor:
-    """The next slot of a recurrence, or how far it was searched."""
-
-    def __init__(self, recurrence: Recurrence, start: datetime) -> None:
-        self._recurrence = recurrence
-        self._take(recurrence.next_after(start, inclusive=True))
-
-    def advance(self) -> None:
-        """Move the cursor to the next slot, or search on from where it stopped."""
-        self._take(self._recurrence.next_after(self.at))
-
-    def _take(self, found: Answer) -> None:
-        """Move the cursor to a found slot, or to where a bounded search stopped."""
-        self.is_slot = isinstance(found, datetime)
-        self.at = found.instant if isinstance(found, SearchedTo) else found or LAST
+    recurrences = old, new
+    answers = [each.next_after(start, inclusive=True) for each in recurrences]
+    only: tuple[list[datetime], list[datetime]] = [], []
+    while True:
+        places = [each.instant if isinstance(each, SearchedTo) else each or LAST for each in answers]
+        slot = min(places)
+        nearest = [i for i in (0, 1) if places[i] == slot]
+        if not at_most or slot >= end or any(isinstance(answers[i], SearchedTo) for i in nearest):
+            return Difference(tuple(only[0]), tuple(only[1]), min(slot, end))
+        at_most -= 1
+        if len(nearest) == 1:
+            only[nearest[0]].append(slot)
+        for i in nearest:
+            answers[i] = recurrences[i].next_after(slot)

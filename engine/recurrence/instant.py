@@ -69,8 +69,5 @@ def _offset(zone: str) -> timedelta:
 
 def format_instant(instant: datetime) -> str:
     """Return an instant in ISO 8601, in UTC with ``Z``; with a fraction only when there is one."""
-    utc = instant.astimezone(UTC)
-    shown = f"{utc.year:04d}-{utc.month:02d}-{utc.day:02d}T{utc.hour:02d}:{utc.minute:02d}:{utc.second:02d}"
-    if utc.microsecond:
-        shown += f".{utc.microsecond:06d}".rstrip("0")
-    return shown + "Z"
+    whole, dot, fraction = instant.astimezone(UTC).replace(tzinfo=None).isoformat().partition(".")
+    return f"{whole}{dot}{fraction.rstrip('0')}Z"
