@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
-from sqlalchemy import Connection, bindparam, delete, exists, insert, literal, or_, select
+from sqlalchemy import Connection, delete, exists, insert, literal, or_, select, tuple_
 
 from lodger.engine.core.clock import from_us
 from lodger.engine.core.strict_json import instant_text
@@ -172,10 +172,8 @@ def apply(context: StoreContext, connection: Connection, now_us: int) -> list[Al
         row = changes.changed[identity]
         update_row(connection, alerts, row["tenant_id"], identity, **{name: row[name] for name in _CHANGING})
     if changes.consumed:
-        mine = (alert_queue.c.tenant_id == bindparam("tenant"), alert_queue.c.action_id == bindparam("action"),
-                alert_queue.c.kind == bindparam("of_kind"))  # fmt: skip
-        keys = [{"tenant": tenant, "action": action, "of_kind": kind} for tenant, action, kind in changes.consumed]
-        connection.execute(delete(alert_queue).where(*mine), keys)
+        key = tuple_(*alert_queue.primary_key.columns)
+        connection.execute(delete(alert_queue).where(key.in_(changes.consumed)))
     return _alerts(connection, changes.raised)
 
 
@@ -187,13 +185,10 @@ def purge(connection: Connection, now_us: int) -> None:
         .order_by(_c.tenant_id)
         .limit(1000)
     )
-    rows = connection.execute(old).all()
-    sent = script_data.outbox.c
-    for row in rows:
-        if row.message is not None:
-            mine = (sent.tenant_id == row.tenant_id, sent.action_id == row.message)
-            connection.execute(delete(script_data.outbox).where(*mine))
-        connection.execute(delete(alerts).where(_c.tenant_id == row.tenant_id, _c.id == row.id))
+    rows, sent = connection.execute(old).all(), script_data.outbox
+    messages_of = [(row.tenant_id, row.message) for row in rows if row.message is not None]
+    connection.execute(delete(sent).where(tuple_(sent.c.tenant_id, sent.c.action_id).in_(messages_of)))
+    connection.execute(delete(alerts).where(tuple_(_c.tenant_id, _c.id).in_([(row.tenant_id, row.id) for row in rows])))
 
 
 def list_raised(connection: Connection, tenant_id: str, *, open_only: bool, limit: int) -> list[Alert]:
