@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
+from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Any
 
 from lodger.engine.core.access.grants import parse
@@ -134,8 +135,11 @@ def _content(engine: "Engine", script: FolderScript, current: ScriptVersion) -> 
             yield f"~ {len(script.source)} bytes of WebAssembly"
         return
     files = script.source
-    if len(files) == len(current.modules) == 1 and [*files.values()] == [*current.modules.values()]:
-        return  # a single file is the same under the name that a folder gives it
+    single, stored = (
+        [(PurePosixPath(name).suffix, text) for name, text in each.items()] for each in (files, current.modules)
+    )
+    if len(single) == 1 and single == stored:
+        return  # a single file is the same under the name that a folder gives it, in its language
     for each in differences.of_files(current.modules, files):
         yield f"~ {each.file} ({each.state})"
         yield from each.text.split("\n")

@@ -134,6 +134,12 @@ def test_a_deployment_is_planned_applied_and_repeatable(
     assert {each.name for each in lodge.engine.schedules.list("acme")} == {"daily", "by hand"}
     assert lodge.engine.scripts.get("acme", "report").grants is None
     assert ask("deploy", folder, "--yes", "--prune")["applied"] == 0
+    # The same text may mean something else in TypeScript.
+    (folder / "lone.js").write_text("let f = 5, g = 1;\nexport default () => f < g > (2);\n")
+    assert ask("deploy", folder, "--yes")["applied"] == 1
+    (folder / "lone.js").rename(folder / "lone.ts")
+    assert actions(ask("deploy", folder, "--yes"))["script lone"] == "change"
+    assert ask("deploy", folder, "--yes")["applied"] == 0
     assert lodge.engine.schedules.revisions("acme", "daily")[0].why == "lodger deploy shop"
 
 
