@@ -85,5 +85,5 @@ class Webhooks(Noun[M]):
             NotFound: webhook_unknown.
         """
         with self._changing(Webhooks.delete, tenant_id, name, name) as change:
-            change.before(webhooks.named.erase(change.connection, tenant_id, name))
+            change.before(webhooks.delete(change.connection, tenant_id, name))
             change.made(None, after=None)

@@ -78,7 +78,7 @@ class WebhookSender(Sender):
         except Unavailable as error:
             return Failure(f"this node cannot sign the message: {error.code}", final=False)
         if route is None or route[0].state != "on":
-            return Failure("the webhook was deleted" if route is None else "the webhook is switched off", final=True)
+            return Failure(webhooks.DELETED if route is None else "the webhook is switched off", final=True)
         try:
             answer = await self._send(self.request(row, *route))
         except NoAnswer as none:

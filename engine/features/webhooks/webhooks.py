@@ -28,6 +28,8 @@ from lodger.engine.vault.vault import Sealed, Vault
 
 MAX_WEBHOOKS = 50
 MAX_EVENTS = 50
+#: Why a message of a deleted webhook is not sent.
+DELETED = "the webhook was deleted"
 #: Forms of a body: Standard Webhooks, or the JSON that Slack and compatible chats accept.
 STYLES = ("standard", "slack")
 #: How long the previous secret stays valid after a new one was created, microseconds.
@@ -158,6 +160,19 @@ def renew_secret(vault: Vault, connection: sa.Connection, tenant_id: str, name: 
         sa.update(webhooks).where(_c.tenant_id == tenant_id, _c.name == name).values(updated_us=now_us, **values),
     )
     return CreatedWebhook(named.get(connection, tenant_id, name), secret)
+
+
+def delete(connection: sa.Connection, tenant_id: str, name: str) -> Webhook:
+    """Delete a webhook and return it; its waiting messages fail now, so that a later one of its name does not get them.
+
+    Raises:
+        NotFound: webhook_unknown.
+    """
+    found = named.erase(connection, tenant_id, name)
+    everywhere = tenant_id == PLATFORM
+    target, of = (f"@{name}", None) if everywhere else (name, tenant_id)
+    outbox.give_up(connection, "webhook", target, of, DELETED)
+    return found
 
 
 def switch_off(connection: sa.Connection, tenant_id: str, name: str, now_us: int) -> None:

@@ -118,6 +118,14 @@ def put_back(connection: Connection, rows: Iterable[Row[Any]], failed: Row[Any],
         connection.execute(update(outbox).where(mine).values(values | {"attempts": row.attempts}))
 
 
+def give_up(connection: Connection, kind: str, target: str, tenant_id: str | None, reason: str) -> None:
+    """Let the waiting rows of a receiver fail for a reason; of all tenants if the tenant is None."""
+    of = () if tenant_id is None else (_c.tenant_id == tenant_id,)
+    waiting = (_c.kind == kind, _c.target == target, _c.state.in_(["queued", "sending"]))
+    values = {"state": "failed", "next_at_us": None, "last_error": reason}
+    prepared.write(connection, update(outbox).where(*of, *waiting).values(values))
+
+
 def enqueue(connection: Connection, rows: list[dict[str, Any]], now_us: int) -> None:
     """Insert rows that are due now; each has tenant, id, action, step, n, kind, target, message_id and payload."""
     if rows:

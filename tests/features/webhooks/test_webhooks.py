@@ -13,6 +13,7 @@ from tests.egress.peer import Asked, Peer, answer, opened, thread_of_peers
 from tests.store.mail_server import START_US, SteppedClock
 
 from lodger.engine.core.errors import InputError
+from lodger.engine.core.ids import PLATFORM
 from lodger.engine.effects import commit
 from lodger.engine.effects.effect import Emit
 from lodger.engine.effects.journal import Journal
@@ -209,6 +210,27 @@ def test_a_receiver_that_is_gone_is_asked_no_more(tmp_path: Path, peer: Peer) ->
             "order.paid",
             "failed",
         )
+
+    posted(tmp_path, peer, work)
+
+
+@pytest.mark.parametrize("owner", ["acme", PLATFORM])
+def test_what_waits_for_a_deleted_webhook_does_not_go_to_a_later_one_of_its_name(
+    tmp_path: Path, peer: Peer, owner: str
+) -> None:
+    async def work(post: WebhookBench) -> None:
+        post.engine.webhooks.put(owner, "crm", peer.url("/old"))
+        peer.paths["/old"] = answer(b"", "500 Broken")
+        post.emit()
+        assert await post.sender.send_due() == 1
+        post.engine.webhooks.delete(owner, "crm")
+        post.engine.webhooks.put(owner, "crm", peer.url("/new"))
+        post.clock.us += 3600_000_000
+        assert await post.sender.send_due() == 0
+        assert [(row.state, row.last_error) for row in post.rows()] == [("failed", "the webhook was deleted")]
+        post.emit()
+        assert await post.sender.send_due() == 1
+        assert [asked.line.split()[1] for asked in peer.asked] == ["/old", "/new"]
 
     posted(tmp_path, peer, work)
 
