@@ -22,26 +22,20 @@ _MAX_TRIED, _MAX_NAMED = 25, 3
 _MAX_LOOKED = 500
 #: Kinds of tokens that other texts have, too.
 _SIGNS = ("sign", "number", "and", ",", "to")
-_NEAREST = re.compile(r"(?:nearest weekday|weekday nearest)\D*(\d+)", re.IGNORECASE)
-_AT = re.compile(r"\bat (\d+)(?::(\d\d))?", re.IGNORECASE)
 _PATH = re.compile(r"\b[A-Za-z]+/[A-Za-z_/]+")
-_JENKINS = re.compile(r"H(?:/\d+)?(?: [\w*/,-]+){4}")
-_SECOND = re.compile(
-    r"every minute at (?:second ([0-5]?\d)|([0-5]?\d) seconds?(?: past(?: the minute)?)?)", re.IGNORECASE
-)
-_IN = re.compile(r"(in )?(\w+) ((?:second|minute|hour|day|week)s?)(?(1)| from now)", re.IGNORECASE)
 
 
 class Wording(NamedTuple):
     """A wording that the grammar does not read: a pattern, why, and the texts for it; a synonym has one text, and no why.
 
-    The texts of an example say something else than the wording, which no rule can say.
+    The texts of an example say something else than the wording, which no rule can say; other ones are rules of another language.
     """
 
     pattern: re.Pattern[str]
     why: str
     texts: tuple[str, ...]
     example: bool
+    other: bool
 
     def rewritten(self, text: str) -> Iterator[str]:
         """Yield the text once for each replacement of this wording, with the replacement in its place."""
@@ -58,7 +52,14 @@ def _wordings() -> list[Wording]:
         for name, value in table[row["each"]].items() if "each" in row else (("", ""),):
             pattern, *filled = (each.replace("NAME", name).replace("VALUE", value) for each in (row["pattern"], *texts))
             why = row.get("why", "").replace("NAME", name)
-            found.append(Wording(re.compile(pattern, re.IGNORECASE), why, tuple(filled), row.get("example", False)))
+            found.append(
+                Wording(
+                    re.compile(pattern, re.IGNORECASE),
+                    why,
+                    tuple(filled),
+                    *(row.get(each, False) for each in ("example", "other")),
+                )
+            )
     return found
 
 
@@ -99,9 +100,11 @@ def begins(text: str) -> bool:
 
 def refused(text: str, unread: Unread) -> RuleInvalid:
     """Return the error of a text, with the texts that mend it."""
-    what, texts, code = unread.what, list(_other_languages(text)), "english_unclear"
+    what, code = unread.what, "english_unclear"
+    english = reworded(text, "the words are German")
+    texts = list(_accepted([english, reworded(english)], 1)) if english != " ".join(text.split()) else []
     for wording in [] if texts else _wordings_in(text):
-        texts = list(_accepted(wording.rewritten(text), _MAX_NAMED))
+        texts = list(wording.rewritten(text) if wording.other else _accepted(wording.rewritten(text), _MAX_NAMED))
         if texts or not wording.texts:
             what = f"{what}; {wording.why}" if wording.why else what
             if not texts:
@@ -142,24 +145,6 @@ def _accepted(candidates: Iterable[str], most: int) -> Iterator[str]:
             continue
         most -= 1
         yield text
-
-
-def _other_languages(text: str) -> Iterator[str]:
-    """Yield rules of other languages for wishes that English cannot say here."""
-    if match := _NEAREST.search(text):
-        time = _AT.search(text)
-        hour, minute = (int(time[1]), int(time[2] or 0)) if time else (0, 0)
-        yield f"{minute} {hour} {match[1]}W * *"
-    if (english := reworded(text, "the words are German")) != " ".join(text.split()):
-        yield from _accepted([english, reworded(english)], 1)
-    if _JENKINS.fullmatch(text.strip()):
-        yield re.sub(r"\bH/", "*/", re.sub(r"^H(?=\s)", "17", re.sub(r"(?<=\s)H(?=\s)", "3", text.strip(), count=1)))
-    if match := _SECOND.fullmatch(text.strip()):
-        yield f"{match[1] or match[2]} * * * * *"
-    if match := _IN.fullmatch(text.strip()):
-        kind, count = WORDS.get(match[2].lower(), ("", match[2]))
-        if kind in ("number", "a") or match[2].isdecimal():
-            yield f"in {1 if kind == 'a' else count} {match[3]}"
 
 
 def _respelt(text: str) -> Iterator[str]:
