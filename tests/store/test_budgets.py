@@ -6,7 +6,7 @@ from tests.store.bench import OK, THROWN, Bench
 from lodger.engine.core.errors import InputError
 from lodger.engine.effects.finished import Finished
 from lodger.engine.store.lifecycle import leases
-from lodger.engine.store.queue import expiry
+from lodger.engine.store.queue import stops
 from lodger.sandbox.job import Usage
 from lodger.sandbox.outcome import Outcome
 
@@ -119,7 +119,7 @@ def test_a_held_action_expires_without_anybody_claiming(bench: Bench) -> None:
     with bench.engine.context.database.write() as connection:
         assert not leases.find_overdue(bench.engine.context, connection, bench.clock.us + 89_999_999).expiring
         assert leases.find_overdue(bench.engine.context, connection, bench.clock.us + 90_000_000).expiring
-        assert len(expiry.expire(connection, bench.clock.us + 90_000_000)) == 1
+        assert len(stops.expire(connection, bench.clock.us + 90_000_000)) == 1
     assert bench.states() == ["running", "expired"]
 
 

@@ -21,7 +21,7 @@ from lodger.engine.core.ids import PLATFORM
 from lodger.engine.core.progress import ProgressCounter
 from lodger.engine.store.connection.database import read_together
 from lodger.engine.store.migrations.revision import current
-from lodger.engine.store.schema import access, attempt_records, feeds, scheduling, script_data
+from lodger.engine.store.schema import access, feeds, scheduling, script_data
 from lodger.engine.store.schema.metadata import ARCHIVED, metadata
 from lodger.engine.store.tenants import tenants as tenant_rows
 
@@ -34,7 +34,7 @@ MAX_BYTES = 2 * 1024**3
 MAX_ROW_BYTES = 64 * 1024**2
 _MAIN_LINE = (
         scheduling.scripts, scheduling.script_versions, scheduling.schedules, scheduling.schedule_revisions,
-        scheduling.schedule_clock, scheduling.actions, scheduling.attempts, scheduling.attempt_logs, attempt_records.attempt_records,
+        scheduling.schedule_clock, scheduling.actions, scheduling.attempts, scheduling.attempt_logs, scheduling.attempt_records,
         scheduling.usage_days,
         script_data.documents, script_data.collection_indexes, script_data.document_index, script_data.kv,
         script_data.outbox, script_data.fetches, script_data.secrets, feeds.followers, access.audit,

@@ -10,7 +10,7 @@ from typing import Any
 from sqlalchemy import Table
 
 from lodger.engine.features.archive.validation import Row, bad
-from lodger.engine.store.schema import access, attempt_records, scheduling, script_data
+from lodger.engine.store.schema import access, scheduling, script_data
 from lodger.engine.store.schema.metadata import SEALED
 from lodger.engine.vault.vault import Sealed, Vault
 
@@ -57,7 +57,7 @@ class Renaming:
         if table is access.audit:
             for name in ("target", "named"):
                 row[name] = self._new if row[name] == self._old else row[name]
-        if table is attempt_records.attempt_records:
+        if table is scheduling.attempt_records:
             row["body"] = self._record(row["body"])
         return row
 

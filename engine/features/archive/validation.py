@@ -23,8 +23,8 @@ from lodger.engine.core.params import read_fields
 from lodger.engine.data.sets.expose import NAME
 from lodger.engine.data.values.fields import PATH
 from lodger.engine.store.drivers.expressions import Id
-from lodger.engine.store.schema.attempt_records import MAX_PACKED_BYTES
 from lodger.engine.store.schema.metadata import ARCHIVED
+from lodger.engine.store.schema.scheduling import MAX_PACKED_BYTES
 from lodger.engine.store.scripts.content import check_file_name
 from lodger.engine.store.stored_modules import authored, used
 from lodger.engine.store.tenants.grants import encode

@@ -11,7 +11,7 @@ from pydantic import ValidationError
 
 from lodger.engine.core.errors import InputError
 from lodger.engine.core.serialization import from_jsonable, to_jsonable
-from lodger.engine.store.schema.attempt_records import MAX_PACKED_BYTES
+from lodger.engine.store.schema.scheduling import MAX_PACKED_BYTES
 from lodger.sandbox import frames
 from lodger.sandbox.errors import LimitInvalid
 from lodger.sandbox.job import LogLine, Report, ScriptError, Usage

@@ -8,8 +8,7 @@ from lodger.engine.core.access.names import ordinal
 from lodger.engine.core.errors import InputError, NotFound
 from lodger.engine.store.drivers import prepared
 from lodger.engine.store.records import ScriptVersion
-from lodger.engine.store.schema.attempt_records import attempt_records
-from lodger.engine.store.schema.scheduling import scripts
+from lodger.engine.store.schema.scheduling import attempt_records, scripts
 from lodger.engine.store.scripts.content import Content
 from lodger.engine.store.scripts.scripts import content, get
 

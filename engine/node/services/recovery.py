@@ -10,7 +10,7 @@ from lodger.engine.core.events import ActionsReady, ChangeReported
 from lodger.engine.node.context import NodeContext
 from lodger.engine.node.service import Service
 from lodger.engine.store.lifecycle import leases
-from lodger.engine.store.queue import expiry, placements
+from lodger.engine.store.queue import placements, stops
 from lodger.engine.store.records import AnyRow
 
 
@@ -41,7 +41,7 @@ class Recovery(Service):
             for each in rescued.actions:
                 action = each.tenant_id, each.schedule_id, each.action_id
                 bus.publish(context.event("rescued", action, state=each.state))
-        for row in await db.write(partial(expiry.expire, now_us=now)) if overdue.expiring else ():
+        for row in await db.write(partial(stops.expire, now_us=now)) if overdue.expiring else ():
             bus.publish(context.event("expired", (row.tenant_id, row.schedule_id, row.id)))
         for row in await db.write(partial(placements.skip_abandoned, gone=gone, now_us=now)) if gone else ():
             action = row.tenant_id, row.schedule_id, row.id

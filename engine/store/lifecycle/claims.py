@@ -19,7 +19,7 @@ from lodger.engine.store.drivers.prepared import Prepared
 from lodger.engine.store.lifecycle.schedule_context import NO_RUNS, ScheduleRuns, ask_schedule_runs, upcoming
 from lodger.engine.store.queue import ready_queue
 from lodger.engine.store.queue.candidates import Ahead, TenantQueue, candidates, running
-from lodger.engine.store.queue.expiry import expire
+from lodger.engine.store.queue.stops import expire
 from lodger.engine.store.records import AnyRow
 from lodger.engine.store.revision_cache import Revision
 from lodger.engine.store.schema.nodes import nodes

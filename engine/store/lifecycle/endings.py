@@ -21,11 +21,11 @@ from lodger.engine.store.queue import events, ready_queue, schedule_concurrency
 from lodger.engine.store.queue.stops import SUPERSEDED
 from lodger.engine.store.queue.version_pins import next_step
 from lodger.engine.store.records import AnyRow
-from lodger.engine.store.schema.attempt_records import attempt_records
 from lodger.engine.store.schema.scheduling import (
     STARTABLE,
     actions,
     attempt_logs,
+    attempt_records,
     attempts,
     limits_in_effect,
     schedules,

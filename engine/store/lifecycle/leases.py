@@ -19,8 +19,7 @@ from lodger.engine.store.lifecycle.claims import Lease
 from lodger.engine.store.lifecycle.endings import End, Ending, Settled, settle, unended
 from lodger.engine.store.migrations.revision import head, require_usable
 from lodger.engine.store.queue.ready_queue import lock_matching, refresh
-from lodger.engine.store.queue.schedule_concurrency import release
-from lodger.engine.store.queue.stops import READY_AGAIN, SUPERSEDED, cancel_where, hand_back
+from lodger.engine.store.queue.stops import READY_AGAIN, SUPERSEDED, cancel_where, go_on_after, hand_back
 from lodger.engine.store.schema.nodes import nodes
 from lodger.engine.store.schema.scheduling import actions, is_expiring, is_running, turns
 from lodger.engine.store.usage import budget_reservations
@@ -187,13 +186,10 @@ def _cancel_superseded(connection: sa.Connection, now_us: int) -> None:
     """Cancel attempts past their deadline that a later slot supersedes, and let those slots start."""
     overdue = sa.and_(is_running, actions.c.deadline_us < now_us, actions.c.reason == SUPERSEDED)
     columns = (actions.c.tenant_id, actions.c.schedule_id, actions.c.node_key)
-    lines = [
-        (row.tenant_id, row.schedule_id, row.node_key) for row in connection.execute(sa.select(*columns).where(overdue))
-    ]
-    if lines:
+    rows = connection.execute(sa.select(*columns).where(overdue)).all()
+    if rows:
         cancel_where(connection, overdue, now_us, SUPERSEDED)
-        release(connection, lines)
-        refresh(connection, {tenant for tenant, _schedule, _key in lines})
+        go_on_after(connection, rows)
 
 
 def running_attempts(connection: sa.Connection, lease: Lease) -> set[tuple[str, int]]:

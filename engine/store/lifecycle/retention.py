@@ -10,10 +10,10 @@ from lodger.engine.store.context import StoreContext
 from lodger.engine.store.drivers import driver_of
 from lodger.engine.store.queue import ready_queue
 from lodger.engine.store.records import AnyRow
-from lodger.engine.store.schema.attempt_records import attempt_records
 from lodger.engine.store.schema.scheduling import (
     actions,
     attempt_logs,
+    attempt_records,
     attempts,
     limits_in_effect,
     schedules,

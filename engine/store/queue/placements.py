@@ -10,7 +10,8 @@ from lodger.engine.core.errors import InputError
 from lodger.engine.core.ids import PLATFORM
 from lodger.engine.policy.conduct import Conduct, Placement
 from lodger.engine.store.context import StoreContext
-from lodger.engine.store.queue import ready_queue, schedule_concurrency
+from lodger.engine.store.queue import ready_queue
+from lodger.engine.store.queue.stops import go_on_after
 from lodger.engine.store.records import AnyRow
 from lodger.engine.store.revision_cache import Revision
 from lodger.engine.store.schema.nodes import nodes
@@ -102,7 +103,5 @@ def skip_abandoned(connection: Connection, gone: Sequence[tuple[str, str, str]],
     ended: list[AnyRow] = []
     for tenant, requires, key in gone:
         ended += connection.execute(_skip, {"tenant": tenant, "labels": requires, "key": key, "now": now_us}).all()
-    if ended:
-        schedule_concurrency.release(connection, {(row.tenant_id, row.schedule_id, row.node_key) for row in ended})
-        ready_queue.refresh(connection, {row.tenant_id for row in ended})
+    go_on_after(connection, ended)
     return ended

@@ -4,14 +4,16 @@ The rows change at once. A node notices within ``poll_s`` that an attempt is no 
 commit in between changes nothing.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, TextClause, and_, case, insert, literal, select, update
+from sqlalchemy import ColumnElement, Connection, TextClause, and_, bindparam, case, insert, literal, select, update
 
 from lodger.engine.store.drivers import prepared
+from lodger.engine.store.queue import ready_queue
 from lodger.engine.store.queue.schedule_concurrency import OrderKey, release
-from lodger.engine.store.schema.scheduling import actions, attempts, is_open, is_running
+from lodger.engine.store.records import AnyRow
+from lodger.engine.store.schema.scheduling import actions, attempts, is_expiring, is_open, is_running
 
 _c = actions.c
 #: Values of a running action that is ready again, as if it had not been claimed; its attempt number is not used again.
@@ -59,6 +61,31 @@ def hand_back(connection: Connection, which: ColumnElement[bool], now_us: int) -
         cancel_waiting(connection, superseded, now_us, SUPERSEDED)
         release(connection, lines)
     prepared.write(connection, update(actions).where(running).values(READY_AGAIN))
+
+
+_is_expired = (is_expiring, _c.expires_at <= bindparam("now"))
+_expire = (
+    update(actions)
+    .where(*_is_expired)
+    .values(state="expired", reason="expired", held=0, finished_us=bindparam("now"))
+    .returning(_c.tenant_id, _c.schedule_id, _c.node_key, _c.id)
+)
+
+
+def expire(connection: Connection, now_us: int) -> Sequence[AnyRow]:
+    """Expire the actions that have not started by ``expires_at``; return (tenant_id, schedule_id, node_key, id) of each."""
+    ready_queue.lock_matching(connection, select(_c.tenant_id).where(*_is_expired).distinct(), {"now": now_us})
+    expired = connection.execute(_expire, {"now": now_us}).all()
+    go_on_after(connection, expired)
+    return expired
+
+
+def go_on_after(connection: Connection, ended: Sequence[AnyRow]) -> None:
+    """Release what was held behind actions that have ended (rows with tenant_id, schedule_id, node_key), and derive the ready queue."""
+    release(
+        connection, {(row.tenant_id, row.schedule_id, row.node_key) for row in ended if row.schedule_id is not None}
+    )
+    ready_queue.refresh(connection, {row.tenant_id for row in ended})
 
 
 def cancel_where(connection: Connection, which: ColumnElement[bool], now_us: int, reason: str) -> None:

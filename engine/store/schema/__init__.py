@@ -2,7 +2,6 @@
 
 from lodger.engine.store.schema import (
     access,
-    attempt_records,
     feeds,
     nodes,
     scheduling,
@@ -12,7 +11,6 @@ from lodger.engine.store.schema.metadata import metadata
 
 __all__ = [
     "access",
-    "attempt_records",
     "feeds",
     "metadata",
     "nodes",

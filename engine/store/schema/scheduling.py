@@ -419,6 +419,17 @@ attempt_logs = table_of_tenants(
     info=guards(churn=Churn.GROWING),
 )
 
+#: Maximum size of a record as it is stored.
+MAX_PACKED_BYTES = 1 << 20
+#: What attempts were told and how they ended, in a form that the wing of replays knows.
+attempt_records = table_of_tenants(
+    "lodger_attempt_records",
+    sa.Column("action_id", Id, primary_key=True),
+    sa.Column("step", sa.SmallInteger, primary_key=True),
+    sa.Column("n", sa.Integer, primary_key=True),
+    sa.Column("body", sa.LargeBinary, nullable=False),
+    sa.ForeignKeyConstraint(["tenant_id", "action_id"], ["lodger_actions.tenant_id", "lodger_actions.id"]),
+)
 #: A tenant's usage of one UTC day, without attempts that the engine is to blame for.
 usage_days = table_of_tenants(
     "lodger_usage_days",

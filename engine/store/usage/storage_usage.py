@@ -18,8 +18,14 @@ from lodger.engine.store.context import StoreContext
 from lodger.engine.store.drivers import driver_of
 from lodger.engine.store.drivers.prepared import Prepared
 from lodger.engine.store.records import AnyRow
-from lodger.engine.store.schema.attempt_records import attempt_records
-from lodger.engine.store.schema.scheduling import actions, attempt_logs, attempts, limits_in_effect, tenants
+from lodger.engine.store.schema.scheduling import (
+    actions,
+    attempt_logs,
+    attempt_records,
+    attempts,
+    limits_in_effect,
+    tenants,
+)
 from lodger.engine.store.schema.script_data import outbox, storage
 
 _c = storage.c

@@ -19,8 +19,7 @@ from lodger.engine.features.archive.export import tables
 from lodger.engine.store.actions import later_runs
 from lodger.engine.store.actions.later_runs import BY_ACTION, LaterRun
 from lodger.engine.store.queue import ready_queue
-from lodger.engine.store.schema.attempt_records import attempt_records
-from lodger.engine.store.schema.scheduling import attempts
+from lodger.engine.store.schema.scheduling import attempt_records, attempts
 from lodger.engine.store.schema.script_data import document_index, documents, fetches, kv, outbox, storage
 from lodger.engine.store.usage import storage_usage
 from lodger.engine.sync import Engine

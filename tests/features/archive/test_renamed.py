@@ -13,7 +13,7 @@ from lodger.engine.core.errors import Conflict, InputError, Unavailable
 from lodger.engine.core.ids import PLATFORM
 from lodger.engine.core.settings import Settings
 from lodger.engine.features.archive.export import tables
-from lodger.engine.store.schema.attempt_records import attempt_records
+from lodger.engine.store.schema.scheduling import attempt_records
 from lodger.engine.store.schema.script_data import documents
 from lodger.engine.store.tenants.secrets import open_secrets
 from lodger.engine.sync import Engine
