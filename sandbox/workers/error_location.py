@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from lodger.sandbox.job import ScriptError
+from lodger.sandbox.source_tokens import line_and_column, tokens
 from lodger.sandbox.workers.verdict import Verdict
 from lodger.stdlib import declarations
 
@@ -19,18 +20,6 @@ _PROPERTY = re.compile(rf"cannot (?:read|set) property '({_NAME})' of (?:undefin
 _VARIABLE = re.compile(rf"({_NAME}) is not defined")
 _CALLED = re.compile(rf"([a-z]+)\.{_NAME} is not a function")
 _FARTHEST = 4096
-#: Tokens of JavaScript; a string is recognised as a key only in ``["name"]``.
-_TOKEN = re.compile(
-    rf"""//[^\n]* | /\*(?:.*?\*/|.*)
-      | (?P<key>\[\s*(?:"{_NAME}"|'{_NAME}')\s*\])
-      | "(?:[^"\\\n]|\\.)*" | '(?:[^'\\\n]|\\.)*'
-      | (?P<open>[{{(]) | (?P<close>[}})])
-      | (?P<dot>\??\.\s*\#?)?(?P<name>{_NAME})
-      | \d[\w.]* | .""",
-    re.VERBOSE | re.DOTALL | re.ASCII,
-)
-
-
 _FRAME = re.compile(r"    at (?:[^\n]{0,500} \()?(?P<file>[^()\n]+?):(?P<line>\d{1,9})(?::(?P<column>\d{1,9}))?\)?")
 _NATIVE = re.compile(r"    at [\w$.<>#\[\] -]{1,200} \(native\)")
 
@@ -110,31 +99,33 @@ def _reading(source: str, start: int, name: str, *, variable: bool) -> int | Non
     before = source[max(0, start - 300) : start]
     if re.search(rf"\b{re.escape(name)}\s*$", before, re.ASCII):
         return None  # the location directly follows the name: it is right
-    depth = 0
-    destructured = None
-    for token in _TOKEN.finditer(text):
-        if token["open"]:
+    depth, destructured = 0, None
+    last = ("", "", "")  # the three tokens before
+    for kind, at, end in tokens(text):
+        part, after = text[at:end], text[end : end + 80].lstrip()[:1]
+        if kind == "blank":
+            continue
+        if part in ("{", "("):
             depth += 1
-        elif token["close"]:
+        elif part in ("}", ")"):
             depth -= 1
-            if depth < -1 and token["close"] == "}":
+            if depth < -1 and part == "}":
                 return destructured  # the function ended
-        elif token["key"] and not variable:
-            if token["key"].strip("[] \t\r\n\"'") == name:
-                return start + token.start()
-        elif token["name"] == name and (token["dot"] or "")[:1] != "?":  # an optional chain does not raise this error
-            after = text[token.end() : token.end() + 80].lstrip()
-            if bool(token["dot"]) != variable and not (variable and after[:1] == ":"):
-                return start + token.start("name")
-            if not variable and destructured is None and after[:1] in (",", "}", "=", ":") and depth > 0:
-                destructured = start + token.start("name")
+        elif kind == "string" and not variable and (last[2], part[1:-1], after) == ("[", name, "]"):
+            return start + at
+        elif kind == "word" and part == name and last[1:] != ("?", "."):  # an optional chain does not raise this error
+            dotted = last[2] in (".", "#") and last != (".", ".", ".")
+            if dotted != variable and not (variable and after == ":"):
+                return start + at
+            if not variable and destructured is None and after in (",", "}", "=", ":") and depth > 0:
+                destructured = start + at
+        last = (*last[1:], part)
     return destructured
 
 
 def _relocated(error: ScriptError, source: str, at: int) -> ScriptError:
     """Return an error at another place of its file."""
-    line = source.count("\n", 0, at) + 1
-    column = at - (source.rfind("\n", 0, at) + 1) + 1
+    line, column = line_and_column(source, at)
     old, new = f"{error.file}:{error.line}:{error.column}", f"{error.file}:{line}:{column}"
     first, rest = error.stack.partition("\n")[::2]
     stack = first.replace(old, new) + ("\n" + rest if rest else "")
