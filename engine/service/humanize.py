@@ -26,6 +26,7 @@ WAITS = {
     "predecessor": "the run before has not ended",
     "no_node": "no node carries its labels",
     "node_paused": "every node for it is paused",
+    "node_clock": "the clock of every node for it is wrong",
     "concurrent_runs": "its tenant's limit of concurrent runs",
     "budget": "its tenant's budget of the day",
     "tenant_suspended": "its tenant is suspended",

@@ -12,6 +12,7 @@ from lodger.engine.cli.readiness import Check, checks
 from lodger.engine.core.errors import InputError
 from lodger.engine.core.ids import PLATFORM
 from lodger.engine.core.settings import Settings
+from lodger.engine.store.platform import node_rows
 
 
 def _overdue_reasons(bench: Bench) -> set[str]:
@@ -69,6 +70,10 @@ def test_a_paused_node_claims_nothing_and_another_does(bench: Bench) -> None:
     assert bench.claim(node="a") == []
     assert _overdue_reasons(bench) == {"node_paused"}
     bench.lease("b")
+    for held, reasons in (("its clock is wrong", {"node_clock"}), (None, {"slots"})):
+        with bench.engine.context.database.write() as connection:
+            node_rows.set_held(connection, bench.nodes["b"].node_id, held)
+        assert _overdue_reasons(bench) == reasons
     assert len(bench.claim(node="b")) == 1
     assert [each.state for each in bench.engine.nodes.list()] == ["paused", "alive"]
     assert bench.engine.nodes.resume("a").state == "alive"

@@ -82,10 +82,11 @@ class Overdue:
         action_id: None for a slot without an action, because no node has ticked its schedule.
         waits_ms: since it was due.
         why: ``predecessor`` (of its schedule), ``no_node`` (no living node carries its labels), ``node_paused`` (all
-            nodes that do are paused), ``concurrent_runs`` (of its tenant), ``budget`` (its tenant's day is used up, or
-            running attempts may use the rest), ``tenant_suspended``, ``script_suspended``, ``paused`` (the schedule),
-            ``lease_lost`` (it started, but its node's lease has ended and no node has taken it over), ``node_memory``,
-            ``node_long``, ``unticked`` (no node ticks), ``slots`` (all are taken).
+            nodes that do are paused), ``node_clock`` (all are paused or held by a wrong clock), ``concurrent_runs`` (of
+            its tenant), ``budget`` (its tenant's day is used up, or running attempts may use the rest),
+            ``tenant_suspended``, ``script_suspended``, ``paused`` (the schedule), ``lease_lost`` (it started, but its node's
+            lease has ended and no node has taken it over), ``node_memory``, ``node_long``, ``unticked`` (no node ticks),
+            ``slots`` (all are taken).
         detail: the labels that no node carries, the paused nodes, the exhausted budget, the suspended script, the note of
             a pause, or the node that lost its lease.
     """
@@ -322,8 +323,11 @@ def _wait_reasons(
             return "predecessor", None
         needs = f"{row.requires} {tenant.labels}".strip()
         able = [node for node in living if carries(node.labels, needs)]
-        if all(node.paused for node in able):
-            return ("node_paused", " ".join(node.name for node in able)) if able else ("no_node", needs or None)
+        if not able:
+            return "no_node", needs or None
+        if all(node.paused or node.held for node in able):
+            why = "node_paused" if all(node.paused for node in able) else "node_clock"
+            return why, " ".join(node.name for node in able)
         if row.tenant_id in budgets:
             return "budget", budgets[row.tenant_id]
         if row.reason in {"node_memory", "node_long"}:

@@ -26,11 +26,12 @@ GONE = "node_gone"
 
 @dataclass(frozen=True, slots=True)
 class LivingNode:
-    """A living node with its labels, and whether it is paused."""
+    """A living node with its labels, and whether it is paused, or held by a wrong clock."""
 
     name: str
     labels: frozenset[str]
     paused: bool = False
+    held: bool = False
 
 
 def require_placement(conduct: Conduct, tenant_id: str) -> None:
@@ -43,7 +44,7 @@ def require_placement(conduct: Conduct, tenant_id: str) -> None:
         raise InputError("placement_refused", platform=PLATFORM)
 
 
-_living = select(nodes.c.name, nodes.c.labels, nodes.c.paused_us).where(
+_living = select(nodes.c.name, nodes.c.labels, nodes.c.paused_us, nodes.c.held).where(
     nodes.c.state == "alive", nodes.c.lease_until_us >= bindparam("now")
 )
 
@@ -51,7 +52,12 @@ _living = select(nodes.c.name, nodes.c.labels, nodes.c.paused_us).where(
 def living_nodes(context: StoreContext, connection: Connection, now_us: int) -> list[LivingNode]:
     """Return the nodes with a valid lease, by name, each name once."""
     rows = connection.execute(_living, {"now": context.lease_us(connection, now_us)})
-    found = {row.name: LivingNode(row.name, frozenset(row.labels.split()), row.paused_us is not None) for row in rows}
+    found = {
+        row.name: LivingNode(
+            row.name, frozenset(row.labels.split()), row.paused_us is not None, held=row.held is not None
+        )
+        for row in rows
+    }
     return [found[name] for name in sorted(found)]
 
 
