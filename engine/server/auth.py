@@ -222,17 +222,11 @@ class Authentication:
 
         If the database is unavailable, it is logged: the next use is written again.
         """
-
-        def write_use() -> None:
-            """Write the use in a transaction of its own."""
-            with self._engine.at(tenant_id).context.database.write() as connection:
-                note(connection)
-
         if key in self._noting:
             return
         self._noting.add(key)
         try:
-            await self._writer.run("", write_use)
+            await self._writer.run("", lambda: self._engine.at(tenant_id).context.database.ask(note, writes=True))
         except Unavailable as error:
             _log.warning("the last use of tokens cannot be stored: %s", error)
         finally:
@@ -243,8 +237,7 @@ class Authentication:
 
         def look_in_ledger(engine: Engine) -> tuple[Found] | None:
             """Return what this ledger knows of the caller; callers without a tenant count where they may."""
-            with engine.context.database.read() as connection:
-                found = look(connection)
+            found = engine.context.database.ask(look)
             if isinstance(found, tuple) and found[0].tenant_id is None:
                 return (found,) if self._engine.knows(engine, copied=found[0].copied) else None
             return None if found is None else (found,)
@@ -256,14 +249,8 @@ class Authentication:
         self, caller: Caller, address: str, work: Callable[[Connection], T], *, writes: bool = False
     ) -> T:
         """Run a function in a transaction of the ledger with a caller's token."""
-
-        def run_in_transaction() -> T:
-            """Do the work in a transaction of the caller's ledger."""
-            database = self._engine.at(caller.tenant_id).context.database
-            with database.write() if writes else database.read() as connection:
-                return work(connection)
-
-        return await self._threads.run(address, run_in_transaction)
+        engine, tenant_id = self._engine, caller.tenant_id
+        return await self._threads.run(address, lambda: engine.at(tenant_id).context.database.ask(work, writes=writes))
 
 
 def is_page(request: Request) -> bool:

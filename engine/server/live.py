@@ -65,7 +65,7 @@ class Live:
 
         async def read_ledger(look: Any) -> Any:
             """Run a query of the stream in a thread."""
-            return await self._threads.run("", lambda: _read(engine, look))
+            return await self._threads.run("", lambda: engine.context.database.ask(look))
 
         return self._changes.setdefault(id(engine), LiveChanges(engine, read_ledger))
 
@@ -107,7 +107,7 @@ class Live:
 
     async def read(self, tenant_id: str | None, look: Any) -> Any:
         """Run a function of a connection to the ledger of a tenant in a thread."""
-        return await self._threads.run("", lambda: _read(self._engine.at(tenant_id), look))
+        return await self._threads.run("", lambda: self._engine.at(tenant_id).context.database.ask(look))
 
     def stream(self, request: Request, changes: AsyncGenerator[Change | None]) -> "Stream":
         """Return the stream of changes for a request."""
@@ -185,9 +185,3 @@ def add(router: APIRouter, engine: Engine, calls: Calls) -> None:
                 return Response(status_code=204)  # to an EventSource: do not open it again
         changes = (await live.changes(tenant_id)).action(tenant_id, found.id, COMMENT_S, last)
         return live.stream(request, changes)
-
-
-def _read(engine: Engine, look: Callable[[Connection], Any]) -> Any:
-    """Run a query of a live stream in a thread."""
-    with engine.context.database.read() as connection:
-        return look(connection)

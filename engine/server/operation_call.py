@@ -124,8 +124,7 @@ class Calls:
 
         def find_in_ledger(engine: Engine) -> tuple[StoreContext, StoredResponse] | None:
             """Return the response that this ledger has stored under the idempotency key."""
-            with engine.context.database.read() as connection:
-                found = idempotency.find(connection, token_id, key)
+            found = engine.context.database.ask(lambda connection: idempotency.find(connection, token_id, key))
             return None if found is None else (engine.context, found)
 
         tenant_id = request.path_params.get("tenant_id")

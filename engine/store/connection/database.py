@@ -9,7 +9,7 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar
-from typing import Any
+from typing import Any, TypeVar
 from weakref import WeakSet
 
 from sqlalchemy import Connection, Engine, event, select
@@ -33,6 +33,8 @@ REFUSING = frozenset({"disk_full", "database_read_only"})
 _from_replica: ContextVar[bool] = ContextVar("from_replica", default=False)
 #: The snapshot of this context: its database, its connection, and the thread that uses it.
 _snapshot: ContextVar["tuple[Database, Connection, int] | None"] = ContextVar("snapshot", default=None)
+
+T = TypeVar("T")
 
 
 def reads_from_replica() -> AbstractContextManager[None]:
@@ -221,6 +223,11 @@ class Database:
         finally:
             with self._counting:
                 self.read_count += 1
+
+    def ask(self, work: Callable[[Connection], T], *, writes: bool = False) -> T:
+        """Return the result of a function in a transaction of its own: a snapshot, or with ``writes`` one that may write."""
+        with self.write() if writes else self.read() as connection:
+            return work(connection)
 
     @contextmanager
     def snapshot(self) -> Iterator[None]:
