@@ -7,7 +7,7 @@ user and the value. It has a meaning in the path and query, the headers and the 
 import base64
 import json
 import re
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection
 from dataclasses import replace
 from html import escape
 from typing import Any
@@ -44,11 +44,6 @@ _BASE64 = tuple(
 def holds_handle(text: str) -> bool:
     """Whether a text holds a placeholder of a secret."""
     return _HANDLE.search(text) is not None
-
-
-def _found(text: str) -> Iterator[re.Match[str]]:
-    """Yield the placeholders of secrets in a text."""
-    return _HANDLE.finditer(text) if "secret" in text or "basic" in text else iter(())
 
 
 def _name(match: re.Match[str]) -> str:
@@ -109,7 +104,7 @@ class SecretHandles:
 
     def __init__(self, url: str, headers: Headers, body: bytes) -> None:
         texts = (url, *(value for _, value in headers), _text(body))
-        self._found = [match for text in texts for match in _found(text)]
+        self._found = [match for text in texts for match in _HANDLE.finditer(text)]
         self.names = {_name(match) for match in self._found}
         self._encoded = any(part in text for text in texts for part in _BASE64)
         self._known: dict[str, OpenSecret] = {}

@@ -9,6 +9,7 @@ import base64
 import binascii
 import json
 import re
+from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import Any
 
@@ -159,16 +160,20 @@ def _characters(value: Any) -> None:
             stack.extend(item)
 
 
-def plain(value: Any) -> Any:
-    """Return a value for readers that know no tags: instants and bytes as their texts, wrapped objects as they are."""
+def plain(value: Any, instant: Callable[[str], str] = str) -> Any:
+    """Return a value for readers that know no tags: instants and bytes as their texts, wrapped objects as they are.
+
+    Args:
+        instant: returns the text of an instant for these readers, from its text on the wire.
+    """
     if isinstance(value, list):
-        return [plain(item) for item in value]
+        return [plain(item, instant) for item in value]
     if isinstance(value, dict):
         if len(value) == 1:
             ((key, inner),) = value.items()
             if key in (INSTANT, BYTES):
-                return inner
+                return instant(inner) if key == INSTANT else inner
             if key == OBJECT:
-                return {name: plain(item) for name, item in inner.items()}
-        return {name: plain(item) for name, item in value.items()}
+                value = inner
+        return {name: plain(item, instant) for name, item in value.items()}
     return value

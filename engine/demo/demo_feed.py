@@ -1,7 +1,6 @@
 """The lines that the demo writes about the engine's events as they happen."""
 
 import asyncio
-import json
 from collections.abc import Callable
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
@@ -9,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from lodger.engine.core.clock import from_us
 from lodger.engine.core.events import Event
 from lodger.engine.core.plain_text import code_frame
+from lodger.engine.output import event_lines
 from lodger.engine.service.humanize import humanize_duration
 from lodger.sandbox.outcome import Outcome
 
@@ -16,13 +16,6 @@ if TYPE_CHECKING:
     from lodger.engine import Engine
     from lodger.engine.effects.finished import Finished
 
-_NOTES = {
-    "lost": "{subject}: the run ended after another node had taken it over, and is discarded",
-    "rescued": "{subject}: recovered from a lost node, now {state}",
-    "node_lost": "node {node} is lost",
-    "lease_lost": "this node lost its lease: {reason}",
-    "fault": "{service}: {error}",
-}
 _REASONS = {"missed": "missed while the engine was off", "overlap": "an earlier run had not ended"}
 
 
@@ -90,8 +83,8 @@ class Feed:
                 self._run(event, self._late_s.pop(event.action_id, 0.0))
             case "skipped":
                 self._write(f"missed  {self._subject(event)}: {_missed(details)}")
-            case kind if kind in _NOTES:
-                self._write(f"note    {_NOTES[kind].format(subject=self._subject(event), **details)}")
+            case "lost" | "rescued" | "node_lost" | "lease_lost" | "fault":
+                self._write(f"note    {event_lines.line(event)}")
 
     def _subject(self, event: Event) -> str:
         """Return tenant and name of an event's schedule or script."""
@@ -109,7 +102,7 @@ class Feed:
         elif late_s > self._missed_s:
             late = f"missed {humanize_duration(late_s)} ago"
         head = "ran     " if details["outcome"] == Outcome.OK else "stopped " if stopped else "failed  "
-        said = stopped or (_result(finished.result) if error is None else f"{error.name}: {error.message}")
+        said = stopped or (finished.result if error is None else f"{error.name}: {error.message}")
         self._write(f"{head}{self._subject(event)} ({late}): {said or 'no result'}")
         if error is not None and not stopped:
             source = self._sources.get((event.tenant_id or "", details["script"]), "")
@@ -136,18 +129,3 @@ def _stopped(outcome: Outcome, finished: "Finished") -> str | None:
     last = f"; last log line: {finished.logs[-1].text}" if finished.logs else ""
     line = f" (line {error.line})" if error.line else ""
     return f"stopped by the {outcome.value.replace('_', ' ')}: {error.message}{line}{last}"
-
-
-def _result(text: str | None) -> str:
-    """Return a result's JSON text as words."""
-    value = None if text is None else json.loads(text)
-    if isinstance(value, dict):
-        return ", ".join(f"{name} {_value(each)}" for name, each in value.items())
-    return "" if value is None else _value(value)
-
-
-def _value(value: object) -> str:
-    """Return a JSON value of a result as words."""
-    if isinstance(value, list) and all(isinstance(each, str) for each in value):
-        return "; ".join(value)
-    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)

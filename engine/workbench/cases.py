@@ -16,6 +16,7 @@ from urllib.parse import urlsplit
 
 from pydantic import ValidationError
 
+from lodger.engine.core import strict_json
 from lodger.engine.core.clock import zulu
 from lodger.engine.core.errors import InputError, Unavailable
 from lodger.engine.core.functions import PlatformFunction
@@ -376,16 +377,7 @@ def _later_run(action: Action) -> dict[str, Any]:
 
 def plain(value: Any) -> Any:
     """Return a stored value as a check sees it: instants as text with milliseconds, bytes in base64."""
-    if isinstance(value, list):
-        return [plain(each) for each in value]
-    if not isinstance(value, dict):
-        return value
-    if isinstance(value.get("$instant"), str):
-        return value["$instant"][:23] + "Z"
-    if set(value) in ({"$bytes"}, {"$object"}):
-        (value,) = value.values()
-        return plain(value)
-    return {name: plain(each) for name, each in value.items()}
+    return strict_json.plain(value, lambda text: f"{text[:23]}Z")
 
 
 def _note(case: Case, verdict: Mapping[str, Any]) -> None:

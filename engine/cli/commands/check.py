@@ -28,13 +28,13 @@ def check(folder: Folder = Path()) -> None:
         slots = ", ".join(zulu(slot) for slot in one.next) or "no slot"
         say(f"{one.name}: runs {one.script}: {one.text}", f"  next: {slots}")
     say(
-        f"{_count(len(read.scripts), 'script')}, {_count(len(planned), 'schedule')}, {_count(len(findings), 'finding')}"
+        f"{counted(len(read.scripts), 'script')}, {counted(len(planned), 'schedule')}, {counted(len(findings), 'finding')}"
     )
     if failed:
         raise typer.Exit(1)
 
 
-def _count(number: int, noun: str) -> str:
+def counted(number: int, noun: str) -> str:
     """Return a number with its noun."""
     return f"{number} {noun}{'' if number == 1 else 's'}"
 

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from lodger.engine.cli.commands.check import show
+from lodger.engine.cli.commands.check import counted, show
 from lodger.engine.cli.ledger import opened
 from lodger.engine.cli.operations import confirm
 from lodger.engine.core.clock import zulu
@@ -47,15 +47,10 @@ def deploy(
             if findings:
                 raise typer.Exit(1)
             return
-        confirm(f"apply {_count(len(writes))} to {tenant}", {}, yes=yes)
+        confirm(f"apply {counted(len(writes), 'change')} to {tenant}", {}, yes=yes)
         applied: list[Step] = []
         deployment.apply(engine, tenant, read, steps, why, applied.append)
     _end(read.file.name, steps, applied, [])
-
-
-def _count(number: int) -> str:
-    """Return a number of changes in words, such as ``3 changes``."""
-    return f"{number} change{'' if number == 1 else 's'}"
 
 
 def _end(name: str, steps: list[Step], applied: list[Step], findings: list[Finding]) -> None:
@@ -64,10 +59,10 @@ def _end(name: str, steps: list[Step], applied: list[Step], findings: list[Findi
         "deployment": name, "findings": findings, "steps": steps, "applied": len(applied),
     })  # fmt: skip
     if applied:
-        say(f"{_count(len(applied))} applied")
+        say(f"{counted(len(applied), 'change')} applied")
     elif not findings:
         waiting = sum(each.writes for each in steps)
-        say(f"{_count(waiting)} planned, nothing was changed" if waiting else "nothing to do")
+        say(f"{counted(waiting, 'change')} planned, nothing was changed" if waiting else "nothing to do")
 
 
 def step_lines(step: Step) -> list[str]:
