@@ -13,6 +13,7 @@ from collections import Counter
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field, replace
 from typing import Any, Self
+from uuid import UUID
 
 from lodger.engine.core.execution import Answer, Claim, Fetched
 from lodger.engine.core.refusal import CallRefused
@@ -88,7 +89,7 @@ class FetchState:
     def idempotency_key(self, key: str) -> str:
         """Return an Idempotency-Key: the same for every attempt of this step, and unique to it."""
         made = hashlib.sha256(f"{self.tenant_id}\0{self.action_id}\0{self.step}\0{key}".encode()).hexdigest()
-        return f"{made[:8]}-{made[8:12]}-{made[12:16]}-{made[16:20]}-{made[20:32]}"
+        return str(UUID(made[:32]))
 
     async def earlier_response(self, key: str) -> Answer | None:
         """Return the response that an earlier attempt got, None if there is none."""

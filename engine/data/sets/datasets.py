@@ -1,6 +1,7 @@
 """The registry of what scripts may use of a platform: exposed datasets by name (every other name is a collection), and functions."""
 
 from collections.abc import Iterable, Iterator
+from copy import copy
 from dataclasses import replace
 from typing import Any, Unpack
 
@@ -43,7 +44,7 @@ class Datasets:
         """
         key: object = source if isinstance(source, Engine) else str(source)
         if key not in self._databases:
-            self._databases[key] = ForeignDatabase(source)
+            self._databases = self._databases | {key: ForeignDatabase(source)}
         return self._databases[key]
 
     def metadata_of(self, database: ForeignDatabase | None) -> MetaData:
@@ -80,7 +81,7 @@ class Datasets:
         made = expose(source, tenant_column=tenant_column, database=place, **options)
         if made.name in self._tables:
             raise Conflict("expose_name_taken", name=made.name)
-        self._tables[made.name] = made
+        self._tables = self._tables | {made.name: made}
         self.unknown(place)
         return made
 
@@ -92,7 +93,7 @@ class Datasets:
         """
         if function.name in self._functions:
             raise Conflict("function_taken", name=function.name)
-        self._functions[function.name] = function
+        self._functions = self._functions | {function.name: function}
         self._pinned = None
 
     def function(self, name: str) -> PlatformFunction:
@@ -120,13 +121,13 @@ class Datasets:
 
     def _changed(self) -> None:
         """After a change of the datasets, drop the snapshot and compute anew which ones are read through a tenant wall's views."""
-        self._pinned = None
-        self._twins = {}
+        self._pinned, twins = None, dict[str, TableDataset]()
         for database, wall in self._walls.items():
             for each in self.tables(database):
                 rows = _without(each, wall.cross_tenant_unique_columns.get(each.name, frozenset()))
                 if rows.name in wall.views or rows is not each:
-                    self._twins[rows.name] = view_dataset(rows, wall.schema) if rows.name in wall.views else rows
+                    twins[rows.name] = view_dataset(rows, wall.schema) if rows.name in wall.views else rows
+        self._twins = twins
 
     def tables(self, database: ForeignDatabase | None) -> list[TableDataset]:
         """Return the exposed tables of a database, each with the columns that others of them refer to."""
@@ -148,7 +149,7 @@ class Datasets:
 
     def stand(self, database: ForeignDatabase | None, wall: DatabaseIsolation) -> None:
         """Store which isolation was found in a database; its datasets are then read through the views that exist."""
-        self._walls[database] = wall
+        self._walls = self._walls | {database: wall}
         self._changed()
 
     def unknown(self, database: ForeignDatabase | None) -> None:
@@ -156,7 +157,7 @@ class Datasets:
         if self._source is not None:
             self._source.unknown(database)
             return
-        self._walls.pop(database, None)
+        self._walls = {each: wall for each, wall in self._walls.items() if each is not database}
         self._changed()
 
     def wall(self, database: ForeignDatabase | None) -> DatabaseIsolation:
@@ -168,12 +169,8 @@ class Datasets:
         if self._source is not None:
             return self
         if self._pinned is None:
-            made = Datasets()
-            made._tables, made._twins, made._functions = dict(self._tables), dict(self._twins), dict(self._functions)
-            made._walls, made._databases = dict(self._walls), dict(self._databases)
-            made._source = self
-            made._elsewhere = self._elsewhere
-            self._pinned = made
+            self._pinned = copy(self)  # every change replaces what the two share
+            self._pinned._source = self
         return self._pinned
 
     @property

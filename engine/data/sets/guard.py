@@ -115,7 +115,11 @@ def _standing(connection: Connection, sets: list[TableDataset], *, ledger: bool)
     marks = security.marks(connection)
     standing = frozenset(rows.name for rows in sets if marks.get(rows.name) == view(rows, security, connection).mark)
     # What leads to a set without a view cannot be asked as the role either.
-    while lost := {rows.name for rows in sets if rows.name in standing and not _reaches(rows, sets, standing)}:
+    while lost := {
+        rows.name
+        for rows in sets
+        if rows.name in standing and any(each.origin in _led_to(rows) and each.name not in standing for each in sets)
+    }:
         standing -= lost
     for rows in sets:
         if rows.name not in standing:
@@ -127,13 +131,6 @@ def _standing(connection: Connection, sets: list[TableDataset], *, ledger: bool)
         if rows.name in standing and rows.writable and not security.runs_code(connection, rows.origin)
     )
     return DatabaseIsolation(True, standing, written, schema=security.schema)
-
-
-def _reaches(rows: TableDataset, sets: list[TableDataset], standing: frozenset[str]) -> bool:
-    """Whether every exposed table that a dataset references has a view, so that the role can read it; ``standing`` has the names of
-    those."""
-    targets = _led_to(rows)
-    return all(each.name in standing for each in sets if each.origin in targets)
 
 
 def _led_to(rows: TableDataset) -> set[Table]:
