@@ -130,7 +130,7 @@ def test_secrets_that_were_not_asked_for_are_printed_to_a_terminal_only(tmp_path
         assert len(SECRETS.findall(text)) == 2, "the first administrator's token, and the link"
         assert "is new and empty" not in text
     linked = lodger("token", "link", "--db", "ledger.db", cwd=tmp_path, LODGER_API_PORT="1")
-    assert linked.err == "no server listens at http://127.0.0.1:1; name the address of yours with --url\n"
+    assert linked.out.startswith("http://127.0.0.1:1/sign-in?code="), linked
 
 
 def _figures(service: Up, client: httpx2.Client, url: str, own: str) -> None:

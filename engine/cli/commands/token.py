@@ -1,7 +1,5 @@
 """``lodger token``: access tokens of the HTTP API."""
 
-import socket
-import sys
 from typing import Annotated
 
 import typer
@@ -36,20 +34,8 @@ def link(
 ) -> None:
     """Print a link to the dashboard that signs in once, as the oldest administrator, and expires after 15 minutes."""
     with opened(db, local="a link signs in without a token, so only the machine of the ledger creates one") as engine:
-        settings = engine.context.settings
-        found = dashboard_link.link(engine, url or settings.api_url())
+        found = dashboard_link.link(engine, url or engine.context.settings.api_url())
     if found is None:
         raise NotFound("token_none")
-    if url is None and not _listens(settings.api_host, settings.api_port):
-        sys.stderr.write(f"no server listens at {settings.api_url()}; name the address of yours with --url\n")
     write_result({"url": found})
     say(found)
-
-
-def _listens(host: str, port: int) -> bool:
-    """Whether a server listens at an address."""
-    try:
-        socket.create_connection((host, port), timeout=2).close()
-    except OSError:
-        return False
-    return True
