@@ -174,11 +174,8 @@ def _add_others(router: APIRouter, engine: Engine, calls: Calls, description: Ca
     async def me(request: Request) -> Response:
         """Return the caller, and the operations of its role."""
         caller = authenticated(request).caller
-        answer = Me(
-            token_id=caller.token_id, name=caller.name, prefix=caller.prefix, role=caller.role,
-            tenant_id=caller.tenant_id, may=MEANING[caller.role],
-        )  # fmt: skip
-        return JSONResponse(answer.model_dump(mode="json"))
+        known = {name: getattr(caller, name) for name in Me.model_fields.keys() - {"may"}}
+        return JSONResponse(Me(**known, may=MEANING[caller.role]).model_dump(mode="json"))
 
     @router.get(ROOT + "/openapi.json", operation_id="openapi", tags=["service"], include_in_schema=False)
     async def openapi(request: Request) -> Response:

@@ -26,26 +26,20 @@ _RANGED = {Op.LT, Op.LTE, Op.GT, Op.GTE}
 _ENTRIES = OwnTable(document_index)
 
 
-def ask_complete(connection: sa.Connection, scope: Scope, name: str) -> Answer:
-    """Ask for the indexed paths of a collection; the returned function returns them."""
-    return _complete.ask(connection, {"tenant": scope.tenant_id, "name": name})
+def ask_paths(connection: sa.Connection, scope: Scope, name: str, *, complete: bool = False) -> Answer:
+    """Ask for the paths of a collection that have an index, which writes keep; or only of complete ones, which queries use.
+
+    Returns:
+        A function that returns them.
+    """
+    return _paths.ask(connection, {"tenant": scope.tenant_id, "name": name, "least": int(complete)})
 
 
-def ask_paths(connection: sa.Connection, scope: Scope, name: str) -> Answer:
-    """Ask for the paths of all indexes, which writes keep."""
-    return _all.ask(connection, {"tenant": scope.tenant_id, "name": name})
-
-
-_all = Prepared(
-    lambda _driver: sa.select(_i.path).where(
-        _i.tenant_id == sa.bindparam("tenant"), _i.collection == sa.bindparam("name")
-    )
-)
-_complete = Prepared(
+_paths = Prepared(
     lambda _driver: sa.select(_i.path).where(
         _i.tenant_id == sa.bindparam("tenant"),
         _i.collection == sa.bindparam("name"),
-        _i.complete == sa.literal_column("1"),
+        _i.complete >= sa.bindparam("least"),
     )
 )
 

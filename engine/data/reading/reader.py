@@ -219,7 +219,7 @@ class Reader:
 
     def _indexed_paths(self, name: str) -> list[str]:
         """Return the paths of complete indexes; known ones are taken, and asked for again in the same snapshot."""
-        asked = document_index.ask_complete(self.connection, self.scope, name)
+        asked = document_index.ask_paths(self.connection, self.scope, name, complete=True)
         known = self._paths.get(name)
         if known is None:
             known = self._paths[name] = [row[0] for row in asked()]
