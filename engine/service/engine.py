@@ -21,10 +21,9 @@ from lodger.engine.data.changes.external_writes import record_changed, record_se
 from lodger.engine.data.changes.prepare import prepare
 from lodger.engine.data.sets.dataset import TableDataset
 from lodger.engine.data.sets.datasets import Datasets
-from lodger.engine.data.sets.expose import ExposeOptions
+from lodger.engine.data.sets.expose import ExposeOptions, reflected, table_name
 from lodger.engine.data.sets.foreign import ForeignDatabase
 from lodger.engine.data.sets.guard import filtered, is_unused
-from lodger.engine.data.sets.reflect import reflected, table_name
 from lodger.engine.service.hooks import H, Hook, HookName, Hooks
 from lodger.engine.service.operations.declaration import Sync
 from lodger.engine.service.operations.table import Nouns, OperationTable, table_of

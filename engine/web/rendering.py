@@ -20,9 +20,10 @@ from lodger.engine.core.plain_text import code_frame
 from lodger.engine.core.serialization import to_jsonable
 from lodger.engine.service import effect_diff
 from lodger.engine.service.humanize import WAITS, words_of
+from lodger.engine.store.records import Change
+from lodger.engine.store.scripts import differences
 from lodger.engine.web import charts, month_view, texts
 from lodger.engine.web.charts import duration_text as duration
-from lodger.engine.web.field_changes import field_changes
 from lodger.engine.web.listing import term
 from lodger.engine.web.texts import LANGUAGE, LANGUAGES, _
 from lodger.stdlib import declarations
@@ -118,6 +119,31 @@ def breakable(name: str) -> Markup:
 def pretty(value: object) -> str:
     """Return a value as indented JSON."""
     return json.dumps(to_jsonable(value), indent=2, ensure_ascii=False)
+
+
+#: Texts of values that are left out of a record that is new or gone.
+_NOTHING = {"null", "[]", "{}", ""}
+
+
+def field_changes(before: Any, after: Any) -> tuple[Change, ...]:
+    """Return the fields that differ, nested ones by their names joined by dots, with their values as text, None for an absent one;
+    those with a value if there was no record before or after."""
+    old, new = _leaves(before), _leaves(after)
+    if before is None or after is None:
+        old, new = ({path: text for path, text in each.items() if text not in _NOTHING} for each in (old, new))
+    return differences.of_fields(old, new)
+
+
+def _leaves(value: Any, path: str = "") -> dict[str, str]:
+    """Return the leaves of a JSON value by path. A list is one leaf."""
+    if value is None and not path:
+        return {}
+    if isinstance(value, dict) and value:
+        found: dict[str, str] = {}
+        for name, each in value.items():
+            found |= _leaves(each, f"{path}.{name}" if path else str(name))
+        return found
+    return {path: value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)}
 
 
 def _in_one_direction(value: Any) -> Any:

@@ -14,7 +14,7 @@ from lodger.engine.store.records import Change
 from lodger.engine.store.tenants import sign_in_codes
 from lodger.engine.web import dashboard_link
 from lodger.engine.web.dashboard import STATIC
-from lodger.engine.web.field_changes import field_changes
+from lodger.engine.web.rendering import field_changes
 from lodger.sandbox.job import ScriptError
 from lodger.stdlib import declarations
 from lodger.stdlib.calls import CALLS

@@ -11,7 +11,7 @@ from lodger.engine.core.refusal import CallRefused
 from lodger.engine.data.changes import feed
 from lodger.engine.data.sets.dataset import TableDataset
 from lodger.engine.data.sets.datasets import Datasets
-from lodger.engine.data.sets.reflect import table_name
+from lodger.engine.data.sets.expose import table_name
 from lodger.engine.data.values.stored import canonical
 from lodger.engine.store.drivers.borrowed import borrow
 
