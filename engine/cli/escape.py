@@ -192,21 +192,10 @@ def _write(suite: "Suite", html: Path | None, junit: Path | None) -> None:
 
 def _list(cases: "Sequence[Case]") -> None:
     """Print the list of cases without running them."""
-    write_result(
-        {
-            "cases": [
-                {
-                    "id": case.id,
-                    "class": case.number,
-                    "wall": case.wall,
-                    "mechanism": case.mechanism,
-                    "runtimes": list(case.runtimes),
-                }
-                for case in cases
-            ]
-        }
-    )
-    rows = [(case.id, " ".join(case.runtimes), case.wall, case.mechanism) for case in cases]
+    names = ("id", "class", "wall", "mechanism", "runtimes")
+    found = [(case.id, case.number, case.wall, case.mechanism, list(case.runtimes)) for case in cases]
+    write_result({"cases": [dict(zip(names, each, strict=True)) for each in found]})
+    rows = ((name, " ".join(runtimes), wall, mechanism) for name, _class, wall, mechanism, runtimes in found)
     table(("case", "runtimes", "wall", "mechanism"), rows)
 
 

@@ -149,7 +149,7 @@ def _disk(name: str, place: Path) -> Check:
     while not place.exists():
         place = place.parent
     usage = shutil.disk_usage(place)
-    value = f"{usage.free / 1024**3:.1f} GiB free"
+    value = f"{usage.free / 1024**3:.1f} GiB free in {place}"
     why, fix = "commits fail when it is full", f"free space, or move it: {place}"
     state = "fail" if usage.free < DISK_FAIL else "warn"
     return Check.of(name, value, why, fix, ok=usage.free >= DISK_WARN, state=state)

@@ -40,7 +40,6 @@ def doctor(
     judged = Doctor.as_json(findings, settings.profile, settings.walls_minimum)
     body = judged | {
         "versions": _versions() | {"guest": GUEST_SHA256[:16]},
-        "cache": _cache(),
         "kernel": platform.release(),
     }
     if trouble:
@@ -95,19 +94,6 @@ def _versions() -> dict[str, str]:
     return found | {each.engine: each.version for each in inside}
 
 
-def _cache() -> dict[str, Any]:
-    """Return the folder of the code cache, with the number of its files and their bytes."""
-    from lodger.engine.core.settings import load
-    from lodger.sandbox.runtimes.js.artefact import candidates, is_ours
-
-    folders = list(candidates(load().cache_dir))
-    for folder in folders:
-        if folder.is_dir() and is_ours(folder):
-            files = [path for path in folder.rglob("*") if path.is_file()]
-            return {"folder": str(folder), "files": len(files), "bytes": sum(path.stat().st_size for path in files)}
-    return {"folder": str(folders[0]), "files": 0, "bytes": 0}
-
-
 def _show(body: dict[str, Any]) -> None:
     """Print the report for people."""
     from rich.text import Text
@@ -134,8 +120,6 @@ def _show(body: dict[str, Any]) -> None:
             f"{each['engine']} {each['version']}: {found if each['open'] or each['uncontained'] else 'no known errors'}"
         )
     say(f"advisories of {body['advisories']['checked']}")
-    cache = body["cache"]
-    say(f"cache {cache['folder']}: {cache['files']} files, {cache['bytes'] / 1_048_576:.1f} MiB")
     layers = f"{body['layers']} of 6 walls active, {body['minimum']} required"
     if body["ok"] and body["profile"] == "trusted":
         say(f"This host can run trusted code (profile trusted; for untrusted code: {layers}).")
