@@ -67,21 +67,8 @@ async def time_zone(session: Session, given: dict[str, Any]) -> dict[str, Any] |
         return zone_table(given["name"], far=True)
 
 
-HANDLERS: dict[str, Handler] = {
-    **db_read.HANDLERS,
-    **db_write.HANDLERS,
-    **db_bulk.HANDLERS,
-    **changes.HANDLERS,
-    **kv.HANDLERS,
-    **mail.HANDLERS,
-    **run_requests.HANDLERS,
-    **fetch.HANDLERS,
-    **functions.HANDLERS,
-    **secrets.HANDLERS,
-    **crypto.HANDLERS,
-    **intl.HANDLERS,
-    **text.HANDLERS,
-    "events.emit": emit,
-    "limits.get": limits,
-    "time.zone": time_zone,
-}
+_MODULES = (
+    db_read, db_write, db_bulk, changes, kv, mail, run_requests, fetch, functions, secrets, crypto, intl, text,
+)  # fmt: skip
+HANDLERS: dict[str, Handler] = {name: handler for module in _MODULES for name, handler in module.HANDLERS.items()}
+HANDLERS |= {"events.emit": emit, "limits.get": limits, "time.zone": time_zone}

@@ -151,14 +151,8 @@ def _chunk_size(session: Session) -> int:
 def _first_chunk(session: Session, number: int, answer: Answer) -> dict[str, Any]:
     """Return a response as the script gets it, with the first chunk of its body; the rest is kept for ``http.more``."""
     part = ResponseBody.of(answer.body)
-    chunk: dict[str, Any] = {
-        "status": answer.status,
-        "reason": answer.reason,
-        "url": answer.url,
-        "redirected": answer.redirected,
-        "headers": answer.headers,
-        "size": len(answer.body),
-    } | part.chunk_json(0, _chunk_size(session))
+    chunk = {name: getattr(answer, name) for name in ("status", "reason", "url", "redirected", "headers")}
+    chunk |= {"size": len(answer.body)} | part.chunk_json(0, _chunk_size(session))
     if chunk["next"] < len(answer.body):
         session.fetch_state.bodies[number] = part
     return chunk

@@ -120,21 +120,12 @@ def patiences(settings: "Settings") -> Check:
     from lodger.engine.data.sets.reads import SILENCE_S, STATEMENT_S
     from lodger.engine.store.drivers.patience import PATIENCE_S
 
-    each = {
-        "call": STATEMENT_S + SILENCE_S,
-        "lease": settings.lease_s,
-        "database": PATIENCE_S,
-    }
-    value = " < ".join(f"{name} {seconds:g} s" for name, seconds in each.items())
-    if sorted(each.values()) == list(each.values()):
-        return Check("patience", "ok", value)
-    return Check(
-        "patience",
-        "warn",
-        value.replace(" < ", ", "),
-        "the lease is not between the patience with a call and that with a database: runs are begun again when it is silent",
-        f"set LODGER_LEASE_S between {each['call']:g} and {each['database']:g}",
-    )
+    each = {"call": STATEMENT_S + SILENCE_S, "lease": settings.lease_s, "database": PATIENCE_S}
+    ok = sorted(each.values()) == list(each.values())
+    value = (" < " if ok else ", ").join(f"{name} {seconds:g} s" for name, seconds in each.items())
+    why = "the lease is not between the patience with a call and that with a database: runs are begun again when it is silent"
+    fix = f"set LODGER_LEASE_S between {each['call']:g} and {each['database']:g}"
+    return Check.of("patience", value, why, fix, ok=ok, state="warn")
 
 
 def _cache_disk(settings: "Settings") -> Check:

@@ -74,13 +74,7 @@ class Api:
         threads = Threads(total, share)
         self.calls = calls = Calls(engine, threads, writing=Threads(share, share), long=Threads(LONG, 1))
         self.bodies = Bodies(settings)
-        self.framework = FastAPI(
-            title="Lodger",
-            docs_url=None,
-            redoc_url=None,
-            openapi_url=None,
-            redirect_slashes=False,
-        )
+        self.framework = FastAPI(title="Lodger", openapi_url=None, redirect_slashes=False)
         router = self.framework.router
         router.route_class = ProblemRoute
         endpoints.add(self.framework, engine, calls, self.bodies, self.description)

@@ -195,7 +195,7 @@ def not_valid(errors: Iterable[ErrorDetails], place: str, root: Any, known: Iter
     """Return the refusal of a body or query that does not match its model, with at most ten fields.
 
     Args:
-        errors: the library's; several of one field are alternatives of its type.
+        errors: the library's, at least one; several of one field are alternatives of its type.
         place: ``body`` or ``request``.
         root: the parsed body, in which the field's path is looked up; None for a query or path.
         known: the names that the body may have.
@@ -203,12 +203,7 @@ def not_valid(errors: Iterable[ErrorDetails], place: str, root: Any, known: Iter
     fields: dict[str, list[ErrorDetails]] = {}
     for error in errors:
         fields.setdefault(_path(error, root), []).append(error)
-    wrong = [_field(at, found, tuple(known)) for at, found in fields.items()][:MAX_FIELDS]
-    first = (
-        wrong[0]
-        if wrong
-        else {"at": "", "what": "cannot be read", "fix": "send values of the types in the API's description"}
-    )
+    first, *_others = wrong = [_field(at, found, tuple(known)) for at, found in fields.items()][:MAX_FIELDS]
     return Refused(
         400,
         "request_invalid",

@@ -74,16 +74,8 @@ def make_plan(
             steps.append(_schedule(engine, tenant_id, name, wanted, existing.get(name)))
     for name, schedule in existing.items():
         if name not in folder.file.schedules and is_made_by(engine, schedule, folder.file.name):
-            steps.append(
-                Step(
-                    "delete" if prune else "keep",
-                    "schedule",
-                    name,
-                    schedule.revision,
-                    (f"- {schedule.text}",),
-                    id=schedule.id,
-                )
-            )
+            action, diff = "delete" if prune else "keep", (f"- {schedule.text}",)
+            steps.append(Step(action, "schedule", name, schedule.revision, diff, id=schedule.id))
     return steps, findings
 
 
