@@ -160,13 +160,8 @@ _NO_CHANGE = {409, 412}
 def described(route: Route) -> dict[str, Any]:
     """Return the parts of a description that the framework cannot derive from an endpoint: its answers, errors, body and headers."""
     takes = body_of(route) is not None or route.raw is not None
-    errors = errors_of(
-        *(
-            status
-            for status in ERRORS
-            if (takes or status not in _NO_BODY) and (route.changes or status not in _NO_CHANGE)
-        )
-    )
+    never = (set() if takes else _NO_BODY) | (set() if route.changes else _NO_CHANGE)
+    errors = errors_of(*(status for status in ERRORS if status not in never))
     good: dict[str, Any] = {"description": "done"}
     more: dict[str, Any] = {}
     if route.kind == "bytes":

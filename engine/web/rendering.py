@@ -212,25 +212,13 @@ def _environment(language: str) -> Environment:
         "clock": clock, "explain_wait": explain_wait, "effect_changes": effect_diff.changes,
     }  # fmt: skip
     made.tests["markup"] = lambda value: isinstance(value, Markup)
-    made.globals |= {
-        "frame": partial(code_frame, before=4),
-        "field_changes": field_changes,
-        "duration": duration,
-        "size": size,
-        "asset": asset,
-        "present": present,
-        "term": term,
-        "language": language,
-        "_": _,
-        "address": address,
-        "asks": asks,
-        "sends": sends,
-        "charts": charts,
-        "slots": month_view.slots,
-        "coming": month_view.coming,
-        "months": month_view.months,
-        "weekdays": month_view.weekdays,
-    }
+    for each in (
+        field_changes, size, asset, present, term, address, asks, sends, month_view.slots, month_view.coming, month_view.months,
+        month_view.weekdays,
+    ):  # fmt: skip
+        made.globals[each.__name__] = each
+    made.globals |= {"frame": partial(code_frame, before=4), "duration": duration, "language": language, "_": _}
+    made.globals["charts"] = charts
     made.globals["count"] = "{:,.0f}".format
     return made
 

@@ -363,11 +363,7 @@ def normal_record(schedule: Schedule) -> dict[str, Any]:
     return {
         "script": normal_steps(schedule.steps),
         "rules": to_jsonable(schedule.rules),
-        "missed": schedule.missed,
-        "overlap": schedule.overlap,
-        "retry": schedule.retry,
-        "limits": schedule.limits,
-        "params": schedule.params,
+        **{name: getattr(schedule, name) for name in ("missed", "overlap", "retry", "limits", "params")},
         "grants": None if schedule.grants is None else list(schedule.grants),
         **schedule.conduct,
     }

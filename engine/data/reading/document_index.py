@@ -48,13 +48,8 @@ def entry(path: str, row: Row) -> dict[str, Any]:
     """Return the index entry of a document for one path."""
     rank, inner = classed(PathField(path, tuple(path.split("."))).found(row))
     number = float(inner) if rank in (BOOLEAN, NUMBER) else None
-    return {
-        "path": path,
-        "id": row["id"],
-        "rank": rank,
-        "number": number,
-        "words": inner[:MAX_CHARACTERS] if rank in (STRING, TIME) else None,
-    }
+    words = inner[:MAX_CHARACTERS] if rank in (STRING, TIME) else None
+    return {"path": path, "id": row["id"], "rank": rank, "number": number, "words": words}
 
 
 def write(connection: sa.Connection, scope: Scope, name: str, indexed: Iterable[str], row: Row) -> None:

@@ -15,15 +15,9 @@ from lodger.engine.store.drivers.postgresql.row_security import RowSecurity
 def view_dataset(rows: TableDataset, schema: str) -> TableDataset:
     """Return the same dataset, read and written through its view."""
     table = Table(rows.name, sa.MetaData(), *(_copied(column) for column in _shown(rows)), schema=schema)
-    return replace(
-        rows,
-        table=table,
-        tenant_column=table.c[rows.tenant_column.key],
-        key=(fields := {name: replace(item, column=table.c[item.column.key]) for name, item in rows.fields.items()})[
-            rows.key.name
-        ],
-        fields=fields,
-    )
+    fields = {name: replace(item, column=table.c[item.column.key]) for name, item in rows.fields.items()}
+    tenant, key = table.c[rows.tenant_column.key], fields[rows.key.name]
+    return replace(rows, table=table, tenant_column=tenant, key=key, fields=fields)
 
 
 def _copied(column: Column[Any]) -> Column[Any]:

@@ -10,16 +10,11 @@ from lodger.engine.data.values.fields import ColumnField
 from lodger.engine.data.values.kinds import Kind
 
 #: What a script is given of each kind, and what it may say.
-GIVEN = {
+GIVEN = dict.fromkeys(Kind, "string") | {
     Kind.INT: "number",
-    Kind.BIGINT: "string",
     Kind.FLOAT: "number",
-    Kind.DECIMAL: "string",
     Kind.BOOL: "boolean",
-    Kind.TEXT: "string",
     Kind.INSTANT: "Instant",
-    Kind.DATE: "string",
-    Kind.UUID: "string",
     Kind.JSON: "any",
     Kind.BYTES: "Uint8Array",
 }
