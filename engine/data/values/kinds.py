@@ -58,9 +58,10 @@ def read(kind: Kind, value: Any, name: str) -> Any:
     """
     if value is None:
         return None
-    made = _READ[kind](value)
+    reader, words = _FORMS[kind]
+    made = reader(value)
     if made is None:
-        raise bad_request(f"{name} takes {_WORDS[kind]}")
+        raise bad_request(f"{name} takes {words}")
     return made
 
 
@@ -145,30 +146,17 @@ def _uuid(value: Any) -> str | None:
         return None
 
 
-_READ: dict[Kind, Callable[[Any], Any]] = {
-    Kind.INT: _int,
-    Kind.BIGINT: _bigint,
-    Kind.FLOAT: _float,
-    Kind.DECIMAL: _decimal,
-    Kind.BOOL: lambda value: value if isinstance(value, bool) else None,
-    Kind.TEXT: lambda value: value if isinstance(value, str) else None,
-    Kind.INSTANT: strict_json.read_instant,
-    Kind.DATE: _date,
-    Kind.UUID: _uuid,
-    Kind.JSON: strict_json.normal,
-    Kind.BYTES: strict_json.read_bytes,
-}
-
-_WORDS = {
-    Kind.INT: "a whole number",
-    Kind.BIGINT: "a whole number of 64 bits, as text",
-    Kind.FLOAT: "a number",
-    Kind.DECIMAL: "a decimal number, as text such as 12.50",
-    Kind.BOOL: "true or false",
-    Kind.TEXT: "text",
-    Kind.INSTANT: "a Date or an Instant",
-    Kind.DATE: "a date such as 2026-11-21",
-    Kind.UUID: "a UUID",
-    Kind.JSON: "a JSON value",
-    Kind.BYTES: "a Uint8Array",
+#: How a script's value is read, and what is said about the values that are taken.
+_FORMS: dict[Kind, tuple[Callable[[Any], Any], str]] = {
+    Kind.INT: (_int, "a whole number"),
+    Kind.BIGINT: (_bigint, "a whole number of 64 bits, as text"),
+    Kind.FLOAT: (_float, "a number"),
+    Kind.DECIMAL: (_decimal, "a decimal number, as text such as 12.50"),
+    Kind.BOOL: (lambda value: value if isinstance(value, bool) else None, "true or false"),
+    Kind.TEXT: (lambda value: value if isinstance(value, str) else None, "text"),
+    Kind.INSTANT: (strict_json.read_instant, "a Date or an Instant"),
+    Kind.DATE: (_date, "a date such as 2026-11-21"),
+    Kind.UUID: (_uuid, "a UUID"),
+    Kind.JSON: (strict_json.normal, "a JSON value"),
+    Kind.BYTES: (strict_json.read_bytes, "a Uint8Array"),
 }
