@@ -22,7 +22,7 @@ OUTPUT = [
     "ran     bluebird/monthly-sales (missed", "ran     bluebird/weekly-figure (missed",
     "mail    to mara@bluebird.example: Sales of the week", "cases without an answer for a day",
     "You left something behind", "failed  bluebird/broken-report", "  return { report: total.padLeft(12) };",
-    "stopped harbor/endless", "stopped by the cpu limit", '{"rows of the other shop found":0}',
+    "stopped harbor/endless", "stopped by the cpu limit", '"rows of the other shop found":0',
     "ran     bluebird/winter_sale", "ran     harbor/confirm-orders", "due     harbor/unanswered-tickets: ",
     "The ledger after",
 ]  # fmt: skip
