@@ -132,15 +132,11 @@ class DevSession:
         if at is not None:
             self.go_to(at)
         before, self.folder = self.folder, script_folder.read(self.folder.path)
+        settings, settings_before = self.folder.file.scripts, before.file.scripts
         changed = {
             name
             for name, script in self.folder.scripts.items()
-            if name not in before.scripts or before.scripts[name].source != script.source
-        }
-        changed |= {
-            name
-            for name, settings in self.folder.file.scripts.items()
-            if settings != before.file.scripts.get(name) and name in self.folder.scripts
+            if script != before.scripts.get(name) or (name in settings and settings[name] != settings_before.get(name))
         }
         self._store(changed, before)
         return True
