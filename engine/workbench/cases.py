@@ -84,6 +84,10 @@ class Case:
         """Return the recordings' key in messages: file and name."""
         return f"{self.path.name}: {self.name}"
 
+    def refuse(self, error: InputError | Unavailable) -> None:
+        """Add an error of the engine as a failure of the case."""
+        self.fail(f"{error.what}: {error.why}" if error.why else error.what, fix=error.fix)
+
     def fail(self, message: str, **more: Any) -> None:
         """Add a failure of the case with its message, and further facts such as the line."""
         self.failures.append({"message": message} | more)
@@ -203,7 +207,7 @@ def _read_options(case: Case) -> None:
             case.length = timedelta(microseconds=parse_duration(case.options["for"]))
         check_recordings(case.options.get("fetches", []))
     except InputError as error:
-        case.fail(f"{error.what}: {error.why}" if error.why else error.what, fix=error.fix)
+        case.refuse(error)
     except OverflowError as error:
         case.fail(str(error))
     if case.length > timedelta(days=MAX_DAYS) or not 1 <= case.options.get("times", 1) <= MAX_TIMES:
@@ -237,7 +241,7 @@ class _Play:
                 if not begins or not case.length:
                     self._judge(case, tenant_id)
             except (InputError, Unavailable) as error:
-                case.fail(f"{error.what}: {error.why}" if error.why else error.what, fix=error.fix)
+                case.refuse(error)
 
     def _begin(self, case: Case, tenant_id: str) -> None:
         """Make the case's tenant with its data, and run its script or start its schedule."""
