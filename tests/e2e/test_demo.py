@@ -60,7 +60,7 @@ def test_it_ends_by_itself_shows_every_part_and_leaves_nothing_on_disk(shown: Sa
     assert (shown.code, shown.err) == (0, "")
     assert [line for line in OUTPUT if line not in shown.out] == []
     months = [
-        line.split("month ")[1][:7] for line in shown.out.splitlines() if "ran     bluebird/monthly-sales" in line
+        line.split('"month":"')[1][:7] for line in shown.out.splitlines() if "ran     bluebird/monthly-sales" in line
     ]
     assert len(months) in (3, 4)
     assert months == sorted(months), "oldest first"
