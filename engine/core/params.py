@@ -136,7 +136,8 @@ def _value(field: Field, value: Any) -> Any:
         _require(isinstance(value, bool), name, value, "true or false")
     elif field.type in {"integer", "number"}:
         number = isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
-        _require(number and abs(value) <= _WHOLE, name, value, "a number")
+        _require(number, name, value, "a number")
+        _require(abs(value) <= _WHOLE, name, value, f"a number from -{_WHOLE} to {_WHOLE}")
         _require(field.type == "number" or value == int(value), name, value, "a whole number")
         size = value = int(value) if field.type == "integer" else value
     elif field.type == "choice":

@@ -45,6 +45,13 @@ def test_what_does_not_satisfy_is_refused_by_name(params: object, param: str) ->
     assert refused.value.details["param"] == param
 
 
+@pytest.mark.parametrize("value", [2**53, -1e20])
+def test_a_number_that_is_too_large_is_not_called_none(value: float) -> None:
+    with pytest.raises(InputError) as refused:
+        validate_params(read_fields({"n": {"type": "number"}}), {"n": value})
+    assert "from -9007199254740991 to 9007199254740991" in f"{refused.value.what} {refused.value.why}"
+
+
 @pytest.mark.parametrize(
     "declared",
     [
