@@ -37,6 +37,21 @@ def instant(name: str, given: str, *, positional: bool = False) -> datetime:
     return found
 
 
+def ago(name: str, given: str) -> datetime:
+    """Return the instant that lies a length of time, such as ``7d``, before now.
+
+    Raises:
+        Usage: instant_unreadable.
+    """
+    from lodger.engine.core.clock import SystemClock, from_us
+    from lodger.engine.recurrence.duration import parse_duration
+
+    try:
+        return from_us(SystemClock().now_us() - parse_duration(given))
+    except (ValueError, OverflowError):
+        raise Usage("instant_unreadable.length", name=name, given=given) from None
+
+
 def value(name: str, given: str | None) -> Any:
     """Read an option that is JSON text.
 

@@ -78,7 +78,7 @@ def _add_rehearsals(app: typer.Typer, opened: groups.Opened) -> None:
 
         if file is not None and version is not None:
             raise Usage("usage.exclusive")
-        since = inputs.instant("--last", f"-{last}")
+        since = inputs.ago("--last", last)
         new = version if file is None else local_replays.edited_source(Path(file))
         with opened(db) as engine, bar(f"rehearsing {name}", "runs") as done:
             found = local_replays.rehearse(engine, tenant, name, since, new, limit, done=done, progress=to_stderr)

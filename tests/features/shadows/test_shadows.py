@@ -311,6 +311,8 @@ def test_the_recorded_past_is_rehearsed(stage: Stage, tmp_path: Path, capsys: py
         ("--version", "9"), ("--version", "1", "--file", str(other)), ("--last", "yesterday"), ("--limit", "0"), ("--last", "9" * 40 + "d"),
     ):  # fmt: skip
         assert rehearse(*wrong)[0] in {1, 2}, wrong
+    assert entry.run(["script", "rehearse", "acme", "past", "--last", "-7d", "--db", place]) == 2
+    assert "--last 7d or --last 12h" in capsys.readouterr().err
     assert rehearse(tenant="other")[0] == 1
 
 
