@@ -92,13 +92,13 @@ class Client(Nouns[Sync]):
             with self._http.stream(
                 sent.method, self.url + sent.path, params=sent.query, headers=sent.headers, content=sent.content
             ) as answer:
-                body = requests.Body()
+                body = bytearray()
                 for part in answer.iter_bytes():
-                    body.add(part)
+                    requests.add_part(body, part)
         except httpx2.TransportError as error:
             return Failure(error, left=not isinstance(error, httpx2.ConnectError | httpx2.ConnectTimeout))
         note_unreachable(*filter(None, answer.headers.get(HEADER, "").split(", ")))
-        return Answer(answer.status_code, body.whole(), answer.headers.get("retry-after"))
+        return Answer(answer.status_code, bytes(body), answer.headers.get("retry-after"))
 
     def _lines(self, lines: Lines[T]) -> Generator[T]:
         """Yield the values of a streamed response; a broken live stream is resumed."""

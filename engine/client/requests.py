@@ -276,25 +276,15 @@ def result_of(route: Route, content: bytes) -> Any:
         raise Unavailable("answer_unreadable", reason=str(error)[:300]) from error
 
 
-class Body:
-    """Collects the parts of an answer."""
+def add_part(body: bytearray, part: bytes) -> None:
+    """Append a received part to an answer's body.
 
-    def __init__(self) -> None:
-        self._held = bytearray()
-
-    def add(self, part: bytes) -> None:
-        """Append a received part of the response's body.
-
-        Raises:
-            Unavailable: answer_unreadable, if there are too many.
-        """
-        self._held += part
-        if len(self._held) > MAX_ANSWER_BYTES:
-            raise Unavailable("answer_unreadable.too_large", maximum=MAX_ANSWER_BYTES)
-
-    def whole(self) -> bytes:
-        """Return the response with the complete body."""
-        return bytes(self._held)
+    Raises:
+        Unavailable: answer_unreadable, if there are too many.
+    """
+    body += part
+    if len(body) > MAX_ANSWER_BYTES:
+        raise Unavailable("answer_unreadable.too_large", maximum=MAX_ANSWER_BYTES)
 
 
 def error_of(status: int, content: bytes) -> Exception:

@@ -57,11 +57,6 @@ class GroupedRule:
             return DstPolicy()
         return DstPolicy(Gap.NEXT, Fold.FIRST)
 
-    def by_granularity(self) -> "list[GroupedRule]":
-        """Split into the groups that follow the running clock and the others: their DST defaults differ."""
-        parts = ([each for each in self.groups if each.recurring is kind] for kind in (True, False))
-        return [GroupedRule(part) for part in parts if part]
-
     def never_reason(self) -> str | None:
         """Return why there is no slot, None if there is one."""
         if not self._grids:

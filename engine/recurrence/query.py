@@ -13,10 +13,10 @@ from typing import Any
 
 from lodger.engine.core.errors import InputError
 from lodger.engine.recurrence.calendar.zones import zone
-from lodger.engine.recurrence.compile import MAX_RULES, windows_of
+from lodger.engine.recurrence.compile import MAX_RULES, compile_schedule
 from lodger.engine.recurrence.instant import LAST, format_instant, parse_time
-from lodger.engine.recurrence.parse import local_instant, parse_rule, recognise, resolved, takes_dtstart
-from lodger.engine.recurrence.rule import DstPolicy, Fold, Gap, Kind, RuleSpec
+from lodger.engine.recurrence.parse import local_instant, recognise, resolved, takes_dtstart
+from lodger.engine.recurrence.rule import DstPolicy, Fold, Gap, Kind, RuleSpec, ScheduleRules
 from lodger.engine.recurrence.rule_errors import RuleInvalid, SearchEnded
 from lodger.engine.recurrence.schedule import CompiledSchedule
 from lodger.engine.recurrence.search import SAVE_STEPS, SearchedTo
@@ -134,15 +134,13 @@ def _counts(schedule: CompiledSchedule, after: datetime) -> dict[str, Any]:
 
 def _schedule(spec: RuleSpec, request: Mapping[str, Any], dst: DstPolicy, now: datetime) -> CompiledSchedule:
     """Return the compiled schedule of a request."""
-    rule = parse_rule(spec, dst=dst, now=now)
-    exclusions = []
-    for i, text in enumerate(request.get("exclude") or ()):
-        try:
-            exclusions.append(windows_of(RuleSpec(text, tz=spec.tz), dst=dst, now=now))
-        except RuleInvalid as error:
-            error.details["exclude"] = i
-            raise
-    return CompiledSchedule([rule], exclusions)
+    exclusions = tuple(RuleSpec(text, tz=spec.tz) for text in request.get("exclude") or ())
+    try:
+        return compile_schedule(ScheduleRules((spec,), exclusions, dst=dst), now=now)
+    except RuleInvalid as error:
+        if place := error.details.pop("rule", 0):
+            error.details["exclude"] = place - 1
+        raise
 
 
 def _answered(request: Mapping[str, Any], now: datetime | None) -> dict[str, Any]:

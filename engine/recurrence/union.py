@@ -79,7 +79,8 @@ def by_granularity(rule: GroupedRule, zone: Zone, dst: DstPolicy) -> "Zoned | Pa
     hour the second goes on and the first does not, so they are two wall-clock rules and one sentence. A policy that leaves
     nothing open makes the split pointless.
     """
-    parts = rule.by_granularity()
+    kinds = ([each for each in rule.groups if each.recurring is kind] for kind in (True, False))
+    parts = [GroupedRule(groups) for groups in kinds if groups]
     if len(parts) < 2 or (dst.gap is not None and dst.fold is not None):
         return Zoned(rule, zone, dst)
     return Parts(Zoned(rule, zone, dst), tuple(Zoned(part, zone, dst) for part in parts))
