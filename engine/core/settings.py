@@ -22,6 +22,8 @@ from lodger.engine.core.errors import InputError, NotFound
 _EMPTY_COUNTS = frozenset({"grants", "egress_ports"})
 #: Open files that an attempt needs while it runs.
 FILES_OF_ATTEMPT = 4
+#: Pattern of an origin.
+_ORIGIN = r"https?://([A-Za-z0-9._-]+|\[[0-9a-f:]+\])(:[0-9]{1,5})?"
 
 
 class _Environment(EnvSettingsSource):
@@ -131,7 +133,7 @@ class Settings(BaseSettings):
     """the ledger of the command line: a SQLite file's path or a database URL"""
     frame_ancestors: str = Field(
         default="",
-        pattern=r"^((^| +)('self'|https?://(\*\.)?[A-Za-z0-9._-]+(:[0-9]{1,5})?|https?://\[[0-9a-f:]+\](:[0-9]{1,5})?))* *$",
+        pattern=rf"^((^| +)('self'|https?://\*\.[A-Za-z0-9._-]+(:[0-9]{{1,5}})?|{_ORIGIN}))* *$",
     )
     """origins whose pages may frame the dashboard, separated by spaces, such as https://app.example.com; none by default; frames of
     other sites keep their session over https only"""
@@ -184,7 +186,7 @@ class Settings(BaseSettings):
     """wrong tokens from one address per minute; more are answered with 429, while right tokens are still accepted"""
     api_connections: int = Field(default=2000, ge=1, le=100_000)
     """open connections at which the API answers new requests with 503; a reverse proxy limits them by address"""
-    api_cors_origins: str = ""
+    api_cors_origins: str = Field(default="", pattern=rf"^((^| +)(\*|{_ORIGIN}))* *$")
     """origins whose pages may call the API with tokens, such as https://app.example.com, separated by spaces; * for all"""
     api_body_bytes: int = Field(default=4 * 1024 * 1024, ge=1024, le=1024**3)
     """maximum size of a JSON body"""

@@ -104,9 +104,11 @@ def test_a_link_gives_nothing_but_a_role_of_the_own_tenant(
         "https://a.example\n",
     ],
 )
-def test_only_origins_may_be_named_as_ancestors(text: str) -> None:
-    with pytest.raises(ValidationError):
-        Settings(frame_ancestors=text)
+def test_only_origins_may_be_named_as_ancestors_and_callers(text: str) -> None:
+    for setting in ("frame_ancestors", "api_cors_origins"):
+        if (setting, text) != ("api_cors_origins", "*"):
+            with pytest.raises(ValidationError):
+                Settings.model_validate({setting: text})
     assert Settings(frame_ancestors="'self' https://*.example.com http://[::1]:80 https://app.example.com:8443")
 
 
