@@ -191,6 +191,7 @@ class CompiledSchedule(Union):
             if closed >= LAST:
                 return None
             instant = closed if closed > found else found + MICROSECOND
+            steps.take(instant)
 
     def text(self) -> str:
         """Return the schedule's rules and exclusions as one exact English sentence."""
