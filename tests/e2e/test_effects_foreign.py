@@ -8,7 +8,7 @@ import pytest
 import sqlalchemy as sa
 from tests.databases.fixtures import kind, place, url
 from tests.node.harness import Signals
-from tests.store.platform_database import AFTER, ALL, Player, call, every_effect, expose, furnish, here, tenant
+from tests.store.platform_database import AFTER, ALL, Player, every_effect, expose, furnish, here, tenant
 from tests.unit.data.shop import orders
 
 from lodger.engine import Engine
@@ -62,28 +62,6 @@ async def test_a_node_seals_applies_and_settles(url: str, attached: str | sa.Eng
         ]  # fmt: skip
         assert outcomes(signals.events) == ["ok"]
         assert (platform_rows(database), here(engine)) == ([row[:2] for row in AFTER["orders"]], ALL)
-
-
-async def test_a_row_that_changes_meanwhile_runs_the_script_again_on_what_is_there_now(url: str, place: str) -> None:
-    async with open_ledger(url) as engine:
-        database = furnish(engine.inner, place)
-        tenant(engine.inner)
-        signals = Signals(engine)
-
-        async def play(attempt: Attempt) -> None:
-            row = await call(attempt, "db.get", set="orders", id=1)
-            await call(attempt, "db.update", set="orders", id=1, changes={"state": row["state"] + "!"})
-            if player.runs == 1:
-                with database.engine.begin() as connection:
-                    connection.execute(orders.update().where(orders.c.id == 1).values(state="changed"))
-
-        player = Player(engine.inner, play)
-        async with engine.node(player):
-            await engine.run_in("one", "job", 0)
-            await signals.wait("finished", 2)
-        assert outcomes(signals.events) == ["conflict", "ok"]
-        assert platform_rows(database)[0][0] == "changed!"
-        assert player.runs == 2
 
 
 async def test_an_outage_is_waited_for_and_a_second_node_may_finish(url: str, place: str, tmp_path: Path) -> None:

@@ -66,12 +66,6 @@ def test_a_failed_run_leaves_nothing(shop: Shop) -> None:
     assert finished.error.line == 2
 
 
-def test_a_dry_run_shows_and_hands_on_nothing(shop: Shop) -> None:
-    finished = run(shop, CARTS, trial=True)
-    assert finished.journal is None
-    assert len(finished.effects) == 2
-
-
 def test_values_go_there_and_back(shop: Shop) -> None:
     source = """
 export default async ({ db, now, action }) => {
@@ -393,18 +387,6 @@ def test_calls_of_the_host_are_warned_of_before_they_end_the_run(bare: Shop) -> 
     assert [line.text for line in ended.logs] == ["budget host_calls: 8 of 10 per attempt used"]
 
 
-def test_an_author_who_tries_it_is_warned_too(tmp_path: Path) -> None:
-    script = tmp_path / "s.js"
-    script.write_text(
-        """export default async ({ mail }) => {
-          const to = Array.from({ length: 40 }, (_, n) => `a${n}@x.example`);
-          for (const subject of ["one", "two"]) await mail.send({ to, subject, text: "t" });
-        };"""
-    )
-    reported = lodger("exec", script, "--json").json
-    assert reported["logs"] == [{"level": "warn", "text": "budget mails: 80 of 100 per attempt used"}]
-
-
 def test_the_command_line_tells_what_a_tenant_used(tmp_path: Path) -> None:
     ledger = tmp_path / "l.db"
     with Engine.open(str(ledger)) as engine:
@@ -465,23 +447,6 @@ def test_undefined_in_a_filter_chooses_nothing(stocked: Shop) -> None:
     )
     assert {name: each.get("code") for name, each in found.items()} == dict.fromkeys(found, "filter_undefined")
     assert all("state" in str(each["message"]) or "customer" in str(each["message"]) for each in found.values())
-
-
-def test_every_row_needs_saying(stocked: Shop) -> None:
-    bare = refusals(
-        stocked,
-        {"delete": "db.orders.deleteMany()", "null": "db.orders.deleteMany(null)", "empty": "db.orders.deleteMany({})",
-         "update": "db.orders.updateMany(undefined, { note: 'x' })", "count": "db.orders.count()"},
-    )  # fmt: skip
-    assert [each.get("code", each.get("is")) for each in bare.values()] == ["filter_missing"] * 4 + [4]
-    said = refusals(
-        stocked,
-        {
-            "update": "db.orders.updateMany({}, { note: 'x' }, { all: true })",
-            "delete": "db.orders.deleteMany({}, { all: true })",
-        },
-    )
-    assert said == {"update": {"is": 4}, "delete": {"is": 4}}
 
 
 def test_options_that_no_call_has_are_refused_with_the_right_name(stocked: Shop) -> None:

@@ -227,14 +227,6 @@ def probe_stalled(without: tuple[str, ...], until_ms: float, **limits: int) -> R
     return asyncio.run(go())
 
 
-def test_cpu_limit_says_so() -> None:
-    report = probe(LOOP, cpu_ms=100)
-    assert report.outcome is Outcome.CPU_LIMIT
-    assert report.error is not None
-    assert "100 ms" in report.error.message
-    assert 90 <= report.usage.cpu_ms <= 1000
-
-
 def test_kernel_timer_alone() -> None:
     report = probe_stalled((), 500, cpu_ms=50)
     assert report.outcome is Outcome.CPU_LIMIT
@@ -260,13 +252,6 @@ def test_rlimit_cpu_is_the_last_line() -> None:
     report = probe_stalled(("cpu_timer",), 4000, cpu_ms=10)
     assert report.outcome is Outcome.CPU_LIMIT
     assert 1500 < report.usage.cpu_ms < 3500
-
-
-def test_wall_limit_of_a_sleeper() -> None:
-    report = probe("hear()", wall_ms=60)
-    assert report.outcome is Outcome.WALL_LIMIT
-    assert 55 <= report.usage.wall_ms < 20_000
-    assert report.usage.cpu_ms < 55
 
 
 def test_warm_up_is_not_charged() -> None:

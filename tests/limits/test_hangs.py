@@ -3,14 +3,9 @@
 Each runs for more than four seconds under the engine's own limit of 0.3 s, most of them forever.
 """
 
-import asyncio
+from tests.limits.machine import Machine
 
-import pytest
-from tests.escape.matrix.pools import WeakPool
-from tests.escape.probing import Echo
-from tests.limits.machine import RUNTIMES, Machine
-
-from lodger.sandbox import Bundle, Job, Limits, Outcome, Report
+from lodger.sandbox import Outcome
 
 HUGE = "{ length: 2 ** 53 - 2 }"
 ENDLESS = {
@@ -82,22 +77,3 @@ def test_each_ends_at_its_limit(js: Machine) -> None:
             wrong[name] = (report.outcome, report.error, report.usage)
     assert not wrong
     assert js("return 1").result == "1", "the next run is as good as any"
-
-
-@pytest.mark.parametrize("without", ["cpu_timer", "cpu_timer rlimits"])
-def test_without_the_kernels_timer_the_parent_looks(without: str) -> None:
-    """Without the kernel's timer, the parent's CPU deadline ends a script that never polls."""
-
-    async def go(runtime: str) -> Report:
-        pool = WeakPool({"without": without}, runtime=runtime, size=1, profile="trusted")
-        await pool.start()
-        try:
-            job = Job(Bundle({"main.js": ENDLESS["Array.prototype.reverse"]}), Limits(cpu_ms=60))
-            return await pool.run(job, Echo())
-        finally:
-            await pool.stop()
-
-    for runtime in RUNTIMES[:2]:
-        report = asyncio.run(go(runtime))
-        assert report.outcome is Outcome.CPU_LIMIT
-        assert not report.walls["cpu_timer"]

@@ -10,7 +10,6 @@ import sys
 from collections.abc import Iterator
 
 import pytest
-from tests.cases import one_by_one
 from tests.e2e.command import bare, lodger
 from tests.limits.machine import Machine
 
@@ -85,23 +84,6 @@ def test_a_second_file_is_refused_in_words(native: Machine) -> None:
     assert report.error is not None
     assert "single file" in report.error.message
     assert (report.error.file, report.error.line) == ("main.js", 1)
-
-
-@one_by_one(
-    ("code", "result"),
-    [
-        ("return 2 ** 53 - 1", "9007199254740991"),
-        ("return 'admin\\0evil'", '"admin\\u0000evil"'),
-        ("return '\\ud800'", '"\\ud800"'),
-        ("let s = ''; for (let i = 0; i < 9000; i++) s += 'ab'; return s.length", "18000"),
-        ("let s = ''; for (let i = 0; i < 9000; i++) s += 'ab'; return s", '"' + "ab" * 9000 + '"'),
-        ("return String(10n ** 5000n).length", "5001"),
-        ("Error.prototype.toString = () => 'stack overflow'; return 1", "1"),
-    ],
-)
-def test_what_the_binding_would_lose_crosses_whole(native: Machine, code: str, result: str) -> None:
-    report = native(code)
-    assert (report.outcome, report.result) == (Outcome.OK, result)
 
 
 def test_an_answer_that_has_left_is_the_last_thing(native: Machine) -> None:

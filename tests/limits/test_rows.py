@@ -90,14 +90,6 @@ def test_logs_are_cut_and_marked(any_runtime: Machine, row: LogRow) -> None:
     assert below.dropped_logs or "…" in log_texts(below)[-1]
 
 
-def test_the_stack(js: Machine) -> None:
-    report = js("const f = (n) => f(n + 1) + 1; f(0)")
-    assert report.outcome is Outcome.STACK_LIMIT
-    assert report.error is not None
-    assert "nested" in report.error.message
-    assert js("const f = (n) => (n === 0 ? 0 : 1 + f(n - 1)); return f(500)").result == "500"
-
-
 def test_small_frames_bound_calls_and_nothing_else(js: Machine) -> None:
     """Errors, log lines and results have their own limits and may be longer than a call's arguments."""
     assert js("return 'x'.repeat(20000)", frame_bytes=4096).outcome is OK

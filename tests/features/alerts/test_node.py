@@ -34,7 +34,7 @@ def settings_of(peer: Peer, tmp_path: Path, **more: object) -> Settings:
 
 async def test_a_failure_and_its_recovery_reach_mail_webhook_and_chat_once(tmp_path: Path) -> None:
     peer, box = Peer(), Mailbox()
-    message = "out of stock\n<!channel> <https://evil.example|invoice>"
+    message = "out of stock\n\u202e<!channel> <https://evil.example|invoice>"
     turns = iter([Finished(Outcome.SCRIPT_ERROR, error=ScriptError("Error", message, file="main.js", line=3))])
 
     def answer(_claim: Claim) -> Finished:
@@ -65,7 +65,7 @@ async def test_a_failure_and_its_recovery_reach_mail_webhook_and_chat_once(tmp_p
         assert [str(each["Subject"]) for each in mails] == [
             "[Lodger] acme: schedule nightly failed", "[Lodger] acme: schedule nightly recovered",
         ]  # fmt: skip
-        assert "out of stock" in mails[0].get_payload()
+        assert r"out of stock\n\u202e<!channel>" in mails[0].get_payload(), "one line of a mail"
         by_path = {path: [each for each in peer.asked if path in each.line] for path in ("/crm", "/chat")}
         for asked in by_path["/crm"]:
             verify(made.secret, asked.headers, asked.body, float(asked.headers["webhook-timestamp"]))
@@ -75,4 +75,4 @@ async def test_a_failure_and_its_recovery_reach_mail_webhook_and_chat_once(tmp_p
         assert [set(each) for each in chats] == [{"text"}, {"text"}]
         assert "schedule nightly failed" in chats[0]["text"]
         # The script's words make no line, no link and no call in a chat.
-        assert r"out of stock\n&lt;!channel&gt; &lt;https://evil.example|invoice&gt;" in chats[0]["text"]
+        assert r"out of stock\n\u202e&lt;!channel&gt; &lt;https://evil.example|invoice&gt;" in chats[0]["text"]

@@ -38,10 +38,6 @@ def test_value(run, source: str, expected: object) -> None:
     assert run(source).result == expected
 
 
-def test_lone_surrogates_stay_escaped(run) -> None:
-    assert run("return { '\\ud800': '\\udfff' }").text == '{"\\ud800":"\\udfff"}'
-
-
 @pytest.mark.parametrize(
     ("source", "words"),
     [

@@ -223,23 +223,6 @@ def test_a_cache_that_others_may_write_keeps_nothing(tmp_path: Path, caplog: pyt
     assert CodeCache.lasting(tmp_path).disk is None
 
 
-def test_two_engines_share_what_either_compiled(tmp_path: Path) -> None:
-    one, other = CodeCache.lasting(tmp_path), CodeCache.lasting(tmp_path)
-    first, second = one.disk, other.disk
-    assert first
-    assert second
-    sealing = one.begin(b"m")
-    sealing.write(b"code")
-    code = sealing.finish()
-    first.store("acme", b"m", code)
-    code.close()
-    found = second.fetch("acme", b"m")
-    assert found is not None
-    assert found.content() == b"code"
-    found.close()
-    assert not closed(second.fetch("zeta", b"m"))
-
-
 def test_all_together_are_bounded_and_the_latest_used_stay(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(disk_cache, "MAX_BYTES", 8000)
     folder = DiskCache(KEY, tmp_path)

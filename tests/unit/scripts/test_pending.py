@@ -110,12 +110,6 @@ def test_a_snippet_that_only_speaks_of_exports_runs(run, source: str) -> None:
     assert run(source).lines == ["x"]
 
 
-def test_empty_results_are_results(run) -> None:
-    assert run("return [{}, Object.create(null), { a: {} }, [], '{}', new Date(0), { toJSON: () => 1 }]").result == [
-        {}, {}, {"a": {}}, [], "{}", "1970-01-01T00:00:00.000Z", 1,
-    ]  # fmt: skip
-
-
 def test_an_error_in_a_timer_ends_the_run(run) -> None:
     reported = run("setTimeout(() => {\n  throw new Error('late')\n}, 1)\nawait new Promise(() => {})")
     assert (reported.outcome, reported.error["message"], reported.error["line"]) == ("script_error", "late", 2)
