@@ -1,6 +1,6 @@
 """One real engine process: ``python engine_process.py PATH NAME MODE``; prints its events to stdout, ends on SIGTERM.
 
-MODE ``work`` answers every claim, ``mortal``, ``punctual``, ``race`` and ``even`` too with other settings (:data:`OTHERWISE`);
+MODE ``work`` answers every claim, ``punctual``, ``race`` and ``even`` too with other settings (:data:`OTHERWISE`);
 ``hold`` holds its claims until SIGUSR1 and prints how it lost them. Every applied journal writes a row to
 ``effects_seen``, which has no unique key, so that a repeated effect is visible.
 """
@@ -40,8 +40,6 @@ OTHERWISE: dict[str, dict[str, float]] = {
     # Long enough to keep the lease on a busy machine, short enough to wait for its end.
     "keep": {"lease_s": 3.0},
     "relief": {"lease_s": 12.0},
-    # An action fails after three lost leases: only a killed process may lose its own.
-    "mortal": {"lease_s": 6.0},
     # Slots of a short outage are missed slots.
     "punctual": {"missed_after_s": 1.0},
     "hold": {"lease_s": 3.0},

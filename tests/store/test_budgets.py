@@ -1,12 +1,10 @@
-"""Budgets of a day, expiry and priority, held on the ledger."""
+"""Budgets of a day and priority, held on the ledger."""
 
 import pytest
 from tests.store.bench import OK, THROWN, Bench
 
 from lodger.engine.core.errors import InputError
 from lodger.engine.effects.finished import Finished
-from lodger.engine.store.lifecycle import leases
-from lodger.engine.store.queue import stops
 from lodger.sandbox.job import Usage
 from lodger.sandbox.outcome import Outcome
 
@@ -88,50 +86,6 @@ def test_an_allowance_that_makes_no_sense_is_refused(bench: Bench) -> None:
         bench.tenant(runs_per_day=-1)
     with pytest.raises(InputError, match="no limit"):
         bench.tenant(runs_per_year=1)
-
-
-def test_what_has_waited_too_long_expires_and_the_next_in_line_goes_on(bench: Bench) -> None:
-    bench.tenant(concurrent_runs=1)
-    schedule = bench.schedule(overlap="queue_all", expires_s=90)
-    bench.clock.advance(60)
-    bench.tick()
-    (running,) = bench.claim()
-    bench.clock.advance(60)
-    bench.tick()
-    bench.clock.advance(60)
-    bench.tick()
-    bench.clock.advance(30)
-    bench.commit(running)
-    assert bench.claim(wait=False) == [], "expiry waits for locks"
-    (last,) = bench.claim()
-    assert last.slot_us == bench.clock.us - 30_000_000
-    assert bench.states(schedule) == ["done", "expired", "running"]
-    assert bench.actions(schedule)[1].reason == "expired"
-
-
-def test_a_held_action_expires_without_anybody_claiming(bench: Bench) -> None:
-    bench.tenant()
-    bench.schedule(overlap="queue_all", expires_s=90)
-    for _ in range(2):
-        bench.clock.advance(60)
-        bench.tick()
-        bench.claim()
-    with bench.engine.context.database.write() as connection:
-        assert not leases.find_overdue(bench.engine.context, connection, bench.clock.us + 89_999_999).expiring
-        assert leases.find_overdue(bench.engine.context, connection, bench.clock.us + 90_000_000).expiring
-        assert len(stops.expire(connection, bench.clock.us + 90_000_000)) == 1
-    assert bench.states() == ["running", "expired"]
-
-
-def test_what_has_begun_does_not_expire(bench: Bench) -> None:
-    bench.tenant()
-    schedule = bench.schedule("every 3600s", expires_s=10, retry={"attempts": 2, "backoff_s": 60})
-    bench.clock.advance(3600)
-    bench.tick()
-    bench.run(THROWN)
-    bench.clock.advance(72)
-    bench.run()
-    assert bench.states(schedule) == ["done"]
 
 
 def test_the_high_priority_goes_first_whatever_came_before(bench: Bench) -> None:

@@ -61,13 +61,3 @@ def test_a_run_that_fails_in_its_grace_is_not_tried_again(bench: Bench) -> None:
     bench.commit(claim, finished=THROWN)
     assert bench.states(schedule) == ["failed", "ready"]
     assert len(bench.claim()) == 1
-
-
-def test_an_action_that_has_not_begun_is_replaced_at_once(bench: Bench) -> None:
-    bench.tenant(min_interval_s=1)
-    bench.lease()
-    schedule = bench.schedule("every 2s", overlap="cancel_other")
-    for _ in range(2):
-        _advance(bench, 2)
-    assert bench.states(schedule) == ["cancelled", "ready"]
-    assert len(bench.claim()) == 1

@@ -123,25 +123,6 @@ def test_names_with_the_sign_of_the_platform_are_nobodys(bench: Bench) -> None:
     assert [tenant.id for tenant in bench.engine.tenants.list()] == ["acme"]
 
 
-def test_it_can_be_one_step_of_several_and_be_shared_by_schedules_and_tenants(bench: Bench) -> None:
-    bench.tenant()
-    bench.tenant("other")
-    bench.engine.scripts.put(PLATFORM, "send", "export default () => 9", offered=True)
-    for tenant in ("acme", "other"):
-        bench.engine.schedules.create(tenant, "s", script=["job", "@send"], rules="every 60s")
-    bench.clock.advance(60)
-    bench.tick()
-    assert {claim.script_name for claim in bench.run()} == {"job"}
-    second = bench.run()
-    assert {(claim.tenant_id, claim.script_name) for claim in second} == {("acme", "@send"), ("other", "@send")}
-    assert bench.engine.schedules.get("acme", "s").steps == ({"script": "job"}, {"script": "@send"})
-    bench.engine.scripts.put(PLATFORM, "send", "export default () => 10", offered=True)
-    bench.clock.advance(60)
-    bench.tick()
-    bench.run()
-    assert {claim.script_version for claim in bench.run()} == {2}
-
-
 def test_the_same_content_with_other_fields_is_another_version(bench: Bench) -> None:
     _put_offered(bench)
     _put_offered(bench)

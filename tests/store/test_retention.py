@@ -70,18 +70,6 @@ def test_of_each_schedule_the_newest_are_kept(bench: Bench) -> None:
         assert bench.actions(schedule)[-1].slot == from_us(bench.clock.us)
 
 
-def test_what_is_not_over_is_kept_however_old(bench: Bench) -> None:
-    bench.tenant(retention_days=1)
-    bench.schedule()
-    bench.clock.advance(60)
-    bench.tick()
-    far = bench.engine.run_in("acme", "job", 10 * DAY * 1000)
-    bench.claim(1)
-    bench.clock.advance(5 * DAY)
-    assert delete_old(bench) == 0
-    assert far.id in {action.id for action in bench.actions()}
-
-
 def test_much_is_forgotten_in_bounded_steps(bench: Bench) -> None:
     bench.tenant(retention_runs=1)
     bench.schedule("every 1s", missed="all")

@@ -1,4 +1,4 @@
-"""Turning due clocks into actions: a row per slot or per gap, and the clock moved, whatever the time that passed."""
+"""Turning due clocks into actions, and states that the ledger refuses to store."""
 
 import pytest
 from sqlalchemy import text
@@ -8,28 +8,6 @@ from tests.store.bench import Bench
 from lodger.engine.core.clock import from_us
 from lodger.engine.recurrence.rule_errors import RuleInvalid, RuleNeverFires
 from lodger.engine.store.lifecycle import retiming
-
-
-@pytest.mark.parametrize(
-    ("missed", "states"),
-    [
-        ("skip", ["skipped"]),
-        ("latest", ["skipped", "ready"]),
-        ("within:2m", ["skipped", "ready"]),
-        ("within:10s", ["skipped"]),
-        ("all", ["ready"] * 10),
-    ],
-)
-def test_the_engine_was_off_for_ten_minutes(bench: Bench, missed: str, states: list[str]) -> None:
-    bench.tenant()
-    schedule = bench.schedule(missed=missed)
-    bench.clock.advance(630)
-    bench.tick()
-    assert bench.states(schedule) == states
-    first = bench.actions(schedule)[0]
-    if states[0] == "skipped":
-        last = 540.0 if "ready" in states else 600.0
-        assert (bench.seconds(first), first.reason) == ((60.0, last), "missed")
 
 
 def test_catching_up_is_bounded(bench: Bench) -> None:
@@ -54,16 +32,6 @@ def test_a_schedule_that_ends_is_ended_and_a_schedule_that_never_fires_is_refuse
     with pytest.raises(RuleInvalid):
         bench.schedule("now and then", name="nonsense")
     assert len(bench.engine.schedules.list("acme")) == 1
-
-
-def test_slots_are_owed_from_an_instant_in_the_past(bench: Bench) -> None:
-    bench.tenant()
-    begin = bench.clock.us - 100 * 86_400_000_000
-    schedule = bench.schedule("every 86400s", missed="all", first_after=from_us(begin))
-    bench.tick()
-    actions = bench.actions(schedule)
-    assert len(actions) == 101
-    assert actions[0].slot == from_us(begin)
 
 
 @pytest.mark.parametrize(
