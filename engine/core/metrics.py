@@ -1,16 +1,13 @@
 """The table of metrics, the process's own counters, and their text for Prometheus, by ``prometheus_client``."""
 
 import json
-import socket
-import threading
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from itertools import repeat
-from socketserver import ThreadingMixIn
 from typing import Any, Literal, cast, get_args
 from uuid import uuid4
-from wsgiref.simple_server import WSGIRequestHandler, WSGIServer, make_server
+from wsgiref.simple_server import WSGIRequestHandler
 
 from prometheus_client import (
     CollectorRegistry,
@@ -20,6 +17,7 @@ from prometheus_client import (
     ProcessCollector,
     generate_latest,
     make_wsgi_app,
+    start_wsgi_server,
 )
 from prometheus_client.metrics_core import Metric as Family
 from prometheus_client.parser import text_string_to_metric_families
@@ -28,28 +26,8 @@ from prometheus_client.registry import Collector
 from lodger.engine.core.errors import Unavailable
 
 Kind = Literal["counter", "gauge", "histogram"]
-#: Upper bounds of the buckets of durations, seconds.
-BUCKETS = (
-    0.001,
-    0.0025,
-    0.005,
-    0.01,
-    0.025,
-    0.05,
-    0.1,
-    0.25,
-    0.5,
-    1.0,
-    2.5,
-    5.0,
-    10.0,
-    30.0,
-    60.0,
-    300.0,
-    900.0,
-    3600.0,
-    14400.0,
-)
+#: Upper bounds of the buckets of durations, seconds: the library's, and shorter and longer ones.
+BUCKETS = (0.001, 0.0025, *Histogram.DEFAULT_BUCKETS[:-1], 30.0, 60.0, 300.0, 900.0, 3600.0, 14400.0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,7 +149,6 @@ class ProcessMetrics(Collector):
             spec.name: _CLASSES[spec.kind](spec.name, spec.help, spec.labels, registry=self._registry)
             for spec in _OF_PROCESS
         }
-        self._labelled: dict[tuple[str, ...], Any] = {}
         #: Called before the metrics are read: set gauges that change all the time.
         self.before_read: list[Callable[[], None]] = []
 
@@ -181,11 +158,8 @@ class ProcessMetrics(Collector):
 
     def _of(self, name: str, labels: tuple[str, ...]) -> Any:
         """Return the collector of a metric with these labels."""
-        found = self._labelled.get((name, *labels))
-        if found is None:
-            collector = self._collectors[name]
-            found = self._labelled[name, *labels] = collector.labels(*labels) if labels else collector
-        return found
+        collector = self._collectors[name]
+        return collector.labels(*labels) if labels else collector
 
     def begin(self, name: str, labels: Iterable[str]) -> None:
         """Let a counter begin at 0 with each of these labels: a rate sees the first event."""
@@ -281,11 +255,11 @@ def serve(metrics: ProcessMetrics, readiness: Readiness, host: str, port: int) -
         return [json.dumps(body).encode()]
 
     try:
-        server = make_server(host, port, answer_request, _Server if ":" not in host else _ServerOfIPv6, _QuietHandler)
+        server, thread = start_wsgi_server(port, host, registry)
     except OSError as error:
         raise Unavailable("address_taken.metrics", host=host, port=port, reason=error.strerror or str(error)) from None
-    thread = threading.Thread(target=server.serve_forever, name="lodger-metrics", daemon=True)
-    thread.start()
+    server.set_app(answer_request)
+    server.RequestHandlerClass = _QuietHandler
 
     def stop_server() -> None:
         server.shutdown()
@@ -298,14 +272,6 @@ def serve(metrics: ProcessMetrics, readiness: Readiness, host: str, port: int) -
 def health(problems: list[str]) -> tuple[bool, dict[str, Any]]:
     """Return whether there are no problems, and the body of the answer that says so."""
     return not problems, {"ok": not problems} | ({"problems": problems} if problems else {})
-
-
-class _Server(ThreadingMixIn, WSGIServer):
-    daemon_threads = True
-
-
-class _ServerOfIPv6(_Server):
-    address_family = socket.AF_INET6
 
 
 class _QuietHandler(WSGIRequestHandler):
