@@ -18,19 +18,9 @@ if TYPE_CHECKING:
 Cell = Callable[[Any], object]
 
 
-def when(name: str) -> Cell:
-    """Return the cell of an instant; empty for None."""
-    return lambda each: shown_instant(getattr(each, name)) if getattr(each, name) else ""
-
-
 def next_slot(each: Any) -> str:
     """Return a schedule's next slot, in its zone; empty without one."""
     return shown_instant(each.next_at, each.tz) if each.next_at else ""
-
-
-def words(name: str) -> Cell:
-    """Return the cell of a list of words."""
-    return lambda each: " ".join(getattr(each, name) or ())
 
 
 #: Characters of an id that tables show; commands accept them for the whole id.
@@ -105,9 +95,9 @@ COLUMNS: dict[str, tuple[tuple[str, str | Cell], ...]] = {
         ("tenant", "id"), ("name", "name"), ("state", "state"),
         ("grants", lambda each: "default" if each.grants is None else " ".join(each.grants)),
     ),
-    "Script": (("script", "name"), ("version", "version"), ("stored", when("created_at"))),
+    "Script": (("script", "name"), ("version", "version"), ("stored", "created_at")),
     "ScriptVersion": (
-        ("version", "version"), ("stored", when("created_at")), ("by", "created_by"), ("reason", "why"),
+        ("version", "version"), ("stored", "created_at"), ("by", "created_by"), ("reason", "why"),
         ("digest", lambda each: each.digest[:12]),
     ),
     "Schedule": (
@@ -115,18 +105,18 @@ COLUMNS: dict[str, tuple[tuple[str, str | Cell], ...]] = {
         ("note", "note"),
     ),
     "ScheduleRevision": (
-        ("revision", "revision"), ("created", when("created_at")), ("by", "created_by"), ("description", "text"), ("reason", "why"),
+        ("revision", "revision"), ("created", "created_at"), ("by", "created_by"), ("description", "text"), ("reason", "why"),
     ),
     "Attempt": (
-        ("step", step_number), ("attempt", "n"), ("started", when("started_at")), ("outcome", lambda each: each.outcome or "running"),
+        ("step", step_number), ("attempt", "n"), ("started", "started_at"), ("outcome", lambda each: each.outcome or "running"),
         ("took", took), ("CPU ms", lambda each: f"{each.usage.cpu_ms:.1f}"),
     ),
     "Token": (
-        ("token", "prefix"), ("name", "name"), ("role", "role"), ("tenant", "tenant_id"), ("expires", when("expires_at")),
-        ("revoked", when("revoked_at")), ("used", when("used_at")),
+        ("token", "prefix"), ("name", "name"), ("role", "role"), ("tenant", "tenant_id"), ("expires", "expires_at"),
+        ("revoked", "revoked_at"), ("used", "used_at"),
     ),
     "AuditEntry": (
-        ("at", when("at")), ("actor", "actor"), ("channel", "via"), ("operation", "verb"),
+        ("at", "at"), ("actor", "actor"), ("channel", "via"), ("operation", "verb"),
         ("target", lambda each: each.named or each.target),
         ("tenant", "tenant_id"), ("reason", "why"),
     ),
@@ -136,7 +126,7 @@ COLUMNS: dict[str, tuple[tuple[str, str | Cell], ...]] = {
         ("id", lambda each: short(each.action_id)),
     ),
     "Overdue": (
-        ("id", lambda each: short(each.action_id)), ("schedule", "schedule"), ("tenant", "tenant_id"), ("due", when("due_at")),
+        ("id", lambda each: short(each.action_id)), ("schedule", "schedule"), ("tenant", "tenant_id"), ("due", "due_at"),
         ("waiting", lambda each: humanize_duration(each.waits_ms / 1000)),
         ("reason", lambda each: f"{each.why}: {each.detail}" if each.detail else each.why),
     ),
@@ -146,15 +136,15 @@ COLUMNS: dict[str, tuple[tuple[str, str | Cell], ...]] = {
         ("", lambda each: "slow" if each.slow else ""),
     ),
     "Secret": (
-        ("secret", "name"), ("hosts", lambda each: ", ".join(each.hosts)), ("key", "key_id"), ("stored", when("updated_at")),
+        ("secret", "name"), ("hosts", lambda each: ", ".join(each.hosts)), ("key", "key_id"), ("stored", "updated_at"),
     ),
     "CollectionInfo": (
         ("collection", "name"), ("documents", "documents"), ("indexes", lambda each: ", ".join(each.indexes)),
     ),
     "NodeRow": (
         ("node", "name"), ("state", "state"), ("runs", lambda each: f"{each.running} of {each.slots}"),
-        ("saturation", lambda each: "" if each.saturation is None else f"{each.saturation:.0%}"), ("labels", words("labels")),
-        ("last seen", when("seen_at")), ("version", "version"),
+        ("saturation", lambda each: "" if each.saturation is None else f"{each.saturation:.0%}"), ("labels", "labels"),
+        ("last seen", "seen_at"), ("version", "version"),
     ),
     "BudgetRow": (
         ("budget", "budget"), ("per", "per"), ("used", "used"),
@@ -210,7 +200,7 @@ def _table(found: Sequence[Any]) -> None:
 
 def _plain(value: Any) -> Any:
     """Return a field's value as a table cell has it."""
-    return cell(value) if isinstance(value, datetime | tuple) else value
+    return cell(value) if isinstance(value, datetime | tuple | list) else value
 
 
 def one(thing: Any) -> None:

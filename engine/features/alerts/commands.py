@@ -2,17 +2,16 @@
 
 from lodger.engine.output import groups, views
 from lodger.engine.output.result_output import say
-from lodger.engine.output.views import when, words
 
 groups.HELP["alert"] = "Manage alert rules: messages to people about failing, late or silent schedules."
 views.COLUMNS |= {
     "AlertRule": (
-        ("rule", "name"), ("schedule", lambda each: each.schedule or "all"), ("kinds", words("kinds")),
+        ("rule", "name"), ("schedule", lambda each: each.schedule or "all"), ("kinds", "kinds"),
         ("receivers", lambda each: " ".join((*each.mail, *each.webhooks))), ("quiet", lambda each: ", ".join(each.quiet)),
     ),
     "Alert": (
-        ("raised", when("opened_at")), ("kind", "kind"), ("schedule", lambda each: each.schedule or ""), ("rule", "rule"),
-        ("over", when("closed_at")), ("sent", when("sent_at")),
+        ("raised", "opened_at"), ("kind", "kind"), ("schedule", "schedule"), ("rule", "rule"),
+        ("over", "closed_at"), ("sent", "sent_at"),
     ),
 }  # fmt: skip
 views.VIEWS["alerts.test"] = lambda count: say(

@@ -4,7 +4,6 @@ from typing import Any
 
 from lodger.engine.output import groups, views
 from lodger.engine.output.result_output import say
-from lodger.engine.output.views import when, words
 
 
 def _connection(each: Any) -> None:
@@ -21,7 +20,7 @@ def _consent(made: Any) -> None:
 
 groups.HELP["connection"] = "Manage connections: tokens of OAuth 2 providers that the engine gets and renews."
 views.COLUMNS["Connected"] = (
-    ("connection", "name"), ("state", "state"), ("hosts", words("hosts")), ("expires", when("expires_at")),
-    ("problem", lambda each: each.problem or ""),
+    ("connection", "name"), ("state", "state"), ("hosts", "hosts"), ("expires", "expires_at"),
+    ("problem", "problem"),
 )  # fmt: skip
 views.SHORT_VIEWS |= {"Connected": _connection, "Consent": _consent}

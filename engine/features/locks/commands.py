@@ -5,7 +5,6 @@ from typing import Any
 from lodger.engine.core.clock import zulu
 from lodger.engine.output import groups, views
 from lodger.engine.output.result_output import say
-from lodger.engine.output.views import when
 
 
 def _taken(lock: Any) -> None:
@@ -24,7 +23,7 @@ def _freed(had: bool) -> None:
 
 groups.HELP["lock"] = "Manage locks: each has at most one holder."
 views.COLUMNS["Lock"] = (
-    ("lock", "name"), ("held by", lambda each: each.holder or ""), ("until", when("until")), ("slot", when("slot")),
+    ("lock", "name"), ("held by", "holder"), ("until", "until"), ("slot", "slot"),
     ("epoch", "epoch"),
 )  # fmt: skip
 views.VIEWS |= {"locks.take": _taken, "locks.free": _freed}

@@ -4,7 +4,6 @@ from typing import Any
 
 from lodger.engine.output import groups, views
 from lodger.engine.output.result_output import say
-from lodger.engine.output.views import when
 
 
 def _made(made: Any) -> None:
@@ -15,7 +14,7 @@ def _made(made: Any) -> None:
 
 groups.HELP["url"] = "Manage URLs of scripts: a request to one runs a script."
 views.COLUMNS["ScriptUrl"] = (
-        ("url", "name"), ("script", "script"), ("signature", lambda each: each.signature or "none"), ("expires", when("expires_at")),
-        ("last use", when("used_at")), ("created by", "created_by"),
+        ("url", "name"), ("script", "script"), ("signature", lambda each: each.signature or "none"), ("expires", "expires_at"),
+        ("last use", "used_at"), ("created by", "created_by"),
 )  # fmt: skip
 views.SHORT_VIEWS["CreatedScriptUrl"] = _made

@@ -4,7 +4,6 @@ from typing import Any
 
 from lodger.engine.output import groups, views
 from lodger.engine.output.result_output import say
-from lodger.engine.output.views import words
 
 
 def _webhook(made: Any) -> None:
@@ -16,5 +15,5 @@ def _webhook(made: Any) -> None:
 
 
 groups.HELP["webhook"] = "Manage webhooks: URLs that receive a tenant's events."
-views.COLUMNS["Webhook"] = (("webhook", "name"), ("url", "url"), ("events", words("events")), ("state", "state"))
+views.COLUMNS["Webhook"] = (("webhook", "name"), ("url", "url"), ("events", "events"), ("state", "state"))
 views.SHORT_VIEWS |= {"Webhook": _webhook, "CreatedWebhook": _webhook}
