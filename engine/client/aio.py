@@ -3,13 +3,12 @@
 import asyncio
 import ssl
 from collections.abc import AsyncGenerator
-from types import TracebackType
 from typing import Any, Self, TypeVar
 
 import httpx2
 
 from lodger.engine.client import requests
-from lodger.engine.client.requests import Answer, Conversation, Failure, Lines, Request
+from lodger.engine.client.requests import Answer, Conversation, Lines, Request
 from lodger.engine.core.partial_answers import HEADER, note_unreachable
 from lodger.engine.features import Nouns
 from lodger.engine.service.operations import proxy
@@ -42,9 +41,7 @@ class AsyncClient(Nouns[Async]):
     async def __aenter__(self) -> Self:
         return self
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    async def __aexit__(self, *_error: object) -> None:
         await self.close()
 
     async def me(self) -> dict[str, Any]:
@@ -63,7 +60,7 @@ class AsyncClient(Nouns[Async]):
 
     async def _converse(self, conversation: Conversation[T]) -> T:
         """Send the requests of a conversation until it has a result."""
-        said: Answer | Failure | None = None
+        said: Answer | httpx2.TransportError | None = None
         try:
             while True:
                 step = conversation.send(said)
@@ -74,7 +71,7 @@ class AsyncClient(Nouns[Async]):
             result: T = end.value
             return result
 
-    async def _answer(self, sent: Request) -> Answer | Failure:
+    async def _answer(self, sent: Request) -> Answer | httpx2.TransportError:
         """Send one request; return its response, or the failure to reach the server."""
         try:
             async with self._http.stream(
@@ -84,14 +81,14 @@ class AsyncClient(Nouns[Async]):
                 async for part in answer.aiter_bytes():
                     requests.add_part(body, part)
         except httpx2.TransportError as error:
-            return Failure(error, left=not isinstance(error, httpx2.ConnectError | httpx2.ConnectTimeout))
+            return error
         note_unreachable(*filter(None, answer.headers.get(HEADER, "").split(", ")))
         return Answer(answer.status_code, bytes(body), answer.headers.get("retry-after"))
 
     async def _lines(self, lines: Lines[T]) -> AsyncGenerator[T]:
         """Yield the values of a streamed response; a broken live stream is resumed."""
         patience = httpx2.Timeout(lines.silence_s, connect=requests.CONNECT_S)
-        said: Answer | Failure
+        said: Answer | httpx2.TransportError
         while True:
             sent = lines.sent
             try:
@@ -106,5 +103,5 @@ class AsyncClient(Nouns[Async]):
                         return
                     said = Answer(answer.status_code, await answer.aread(), answer.headers.get("retry-after"))
             except httpx2.TransportError as error:
-                said = Failure(error, left=True)
+                said = error
             await asyncio.sleep(lines.pause(said))

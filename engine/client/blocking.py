@@ -3,13 +3,12 @@
 import ssl
 import time
 from collections.abc import Generator
-from types import TracebackType
 from typing import Any, Self, TypeVar
 
 import httpx2
 
 from lodger.engine.client import requests
-from lodger.engine.client.requests import Answer, Conversation, Failure, Lines, Request
+from lodger.engine.client.requests import Answer, Conversation, Lines, Request
 from lodger.engine.core.partial_answers import HEADER, note_unreachable
 from lodger.engine.features import Nouns
 from lodger.engine.service.operations import proxy
@@ -48,9 +47,7 @@ class Client(Nouns[Sync]):
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_error: object) -> None:
         self.close()
 
     def me(self) -> dict[str, Any]:
@@ -75,7 +72,7 @@ class Client(Nouns[Sync]):
 
     def _converse(self, conversation: Conversation[T]) -> T:
         """Send the requests of a conversation until it has a result."""
-        said: Answer | Failure | None = None
+        said: Answer | httpx2.TransportError | None = None
         try:
             while True:
                 step = conversation.send(said)
@@ -86,7 +83,7 @@ class Client(Nouns[Sync]):
             result: T = end.value
             return result
 
-    def _answer(self, sent: Request) -> Answer | Failure:
+    def _answer(self, sent: Request) -> Answer | httpx2.TransportError:
         """Send one request; return its response, or the failure to reach the server."""
         try:
             with self._http.stream(
@@ -96,14 +93,14 @@ class Client(Nouns[Sync]):
                 for part in answer.iter_bytes():
                     requests.add_part(body, part)
         except httpx2.TransportError as error:
-            return Failure(error, left=not isinstance(error, httpx2.ConnectError | httpx2.ConnectTimeout))
+            return error
         note_unreachable(*filter(None, answer.headers.get(HEADER, "").split(", ")))
         return Answer(answer.status_code, bytes(body), answer.headers.get("retry-after"))
 
     def _lines(self, lines: Lines[T]) -> Generator[T]:
         """Yield the values of a streamed response; a broken live stream is resumed."""
         patience = httpx2.Timeout(lines.silence_s, connect=requests.CONNECT_S)
-        said: Answer | Failure
+        said: Answer | httpx2.TransportError
         while True:
             sent = lines.sent
             try:
@@ -118,5 +115,5 @@ class Client(Nouns[Sync]):
                         return
                     said = Answer(answer.status_code, answer.read(), answer.headers.get("retry-after"))
             except httpx2.TransportError as error:
-                said = Failure(error, left=True)
+                said = error
             time.sleep(lines.pause(said))

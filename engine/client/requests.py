@@ -10,6 +10,8 @@ from datetime import datetime, timedelta
 from typing import Any, Generic, TypeVar, get_args
 from urllib.parse import quote, urlsplit
 
+import httpx2
+
 from lodger.engine.core.access.audit_context import current_audit_context
 from lodger.engine.core.access.names import is_segment
 from lodger.engine.core.clock import to_us
@@ -95,16 +97,8 @@ class Answer:
         return 200 <= self.status < 300
 
 
-@dataclass(frozen=True, slots=True)
-class Failure:
-    """Why a request has no answer; ``left``: it may have reached the server."""
-
-    error: Exception
-    left: bool
-
-
 #: A conversation with the server: yields a request, and is sent its answer; or yields seconds to wait.
-Conversation = Generator[Request | float, Answer | Failure | None, T]
+Conversation = Generator[Request | float, Answer | httpx2.TransportError | None, T]
 
 
 def arguments_of(operation: Operation, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> dict[str, Any]:
@@ -308,16 +302,17 @@ def unreachable(url: str, error: Exception) -> Unavailable:
     return Unavailable("server_unreachable", url=url, reason=str(error) or type(error).__name__)
 
 
-def pause_before_next(url: str, sent: Request, tried: int, said: Answer | Failure) -> float:
+def pause_before_next(url: str, sent: Request, tried: int, said: Answer | httpx2.TransportError) -> float:
     """Return the seconds to wait before a request is sent again.
 
     Raises:
         InputError, NotFound, Conflict, Unavailable: it is not: the error of the answer; server_unreachable.
     """
     last = tried + 1 >= TRIES
-    if isinstance(said, Failure):
-        if last or (said.left and not sent.again):
-            raise unreachable(url, said.error) from said.error
+    if isinstance(said, httpx2.TransportError):
+        unsent = isinstance(said, httpx2.ConnectError | httpx2.ConnectTimeout)
+        if last or not (unsent or sent.again):
+            raise unreachable(url, said) from said
         return 0.1 * float(2**tried)
     if last or said.status not in AGAIN or not sent.again:
         raise error_of(said.status, said.content)
@@ -347,14 +342,14 @@ class Lines(ABC, Generic[T]):
         self._is_read |= found is not None
         return found
 
-    def pause(self, said: Answer | Failure) -> float:
+    def pause(self, said: Answer | httpx2.TransportError) -> float:
         """Return the seconds to wait before a stream that broke is opened again.
 
         Raises:
             InputError, NotFound, Unavailable: it is not.
         """
-        if self._is_read and isinstance(said, Failure) and not self._continues():
-            raise unreachable(self._url, said.error) from said.error
+        if self._is_read and isinstance(said, httpx2.TransportError) and not self._continues():
+            raise unreachable(self._url, said) from said
         pause = pause_before_next(self._url, self.sent, self._tried, said)
         self._tried += 1
         return pause
@@ -372,16 +367,8 @@ class Lines(ABC, Generic[T]):
 class ExportedLines(Lines[AuditEntry]):
     """The audit log."""
 
-    def __init__(
-        self,
-        url: str,
-        tenant_id: str | None = None,
-        *,
-        since: datetime | None = None,
-        until: datetime | None = None,
-    ) -> None:
+    def __init__(self, url: str, tenant_id: str | None = None, **bounds: datetime | None) -> None:
         prefix = "" if tenant_id is None else f"/tenants/{_segment('tenant', tenant_id)}"
-        bounds = {"since": since, "until": until}
         query: dict[str, str | list[str]] = {name: _text(each) for name, each in bounds.items() if each is not None}
         super().__init__(url, Request(None, f"{ROOT}{prefix}/audit/export", query))
 

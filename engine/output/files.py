@@ -1,10 +1,10 @@
 """Files that commands read and write whole."""
 
-import os
 import sys
 from pathlib import Path
 
 from lodger.engine.core.errors import Usage
+from lodger.engine.core.files import replace_whole
 
 #: More than any limit allows is not even read; the sandbox names the exact limit for what is.
 MAX_BYTES = 64 * 1024 * 1024
@@ -49,14 +49,5 @@ def write_whole(place: str, content: bytes) -> bool:
     if path.exists() and not path.is_file():  # a device or a pipe is no place for another file beside it
         path.write_bytes(content)
         return True
-    beside = path.with_name(f"{path.name}.{os.getpid()}.part")
-    try:
-        with os.fdopen(os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as out:
-            out.write(content)
-            out.flush()
-            os.fsync(out.fileno())
-        beside.replace(path)
-    except BaseException:
-        beside.unlink(missing_ok=True)
-        raise
+    replace_whole(path, content)
     return True

@@ -3,7 +3,6 @@
 import platform
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
-from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self, TypeVar, Unpack, cast, overload
 
 from sqlalchemy.exc import DBAPIError
@@ -174,9 +173,7 @@ class Engine(Nouns[Sync]):
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_error: object) -> None:
         self.close()
 
     def attach(self, source: "str | URL | sqlalchemy.Engine") -> ForeignDatabase:

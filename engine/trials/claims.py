@@ -31,12 +31,9 @@ Source = dict[str, str] | bytes
 TENANT, ACTION_ID = "dry-run", "00000000-0000-7000-8000-000000000000"
 
 
-def runnable_files(files: dict[str, str], name: str | None = None) -> dict[str, str] | ScriptError:
-    """Return the runnable files of an author's files, the entry first: TypeScript as JavaScript, the source map unpacked; or an error.
-
-    ``name`` is the script's, which one of its files may have.
-    """
-    entry = next(iter(entries_of(files, name)), None)
+def runnable_files(files: dict[str, str]) -> dict[str, str] | ScriptError:
+    """Return the runnable files of an author's files, the entry first: TypeScript as JavaScript, the source map unpacked; or an error."""
+    entry = next(iter(entries_of(files, None)), None)
     files = files if entry is None else {entry: files[entry]} | files
     stripped = type_stripping.strip(TENANT, files)
     if stripped.error is not None:

@@ -2,12 +2,12 @@
 
 import base64
 import binascii
-import os
 import re
 import secrets
 from pathlib import Path
 
 from lodger.engine.core.errors import InputError, Unavailable
+from lodger.engine.core.files import replace_whole
 
 KEY_BYTES = 32
 _LINE = re.compile(r"([0-9a-z]{4,32})[ \t]+([A-Za-z0-9+/=]{44})", re.ASCII)
@@ -79,17 +79,9 @@ class Keyring:
 
     def _write(self, keys: dict[str, bytes]) -> None:
         """Replace the file of keys atomically."""
-        path = self.path
         text = _HEAD + "".join(f"{name} {base64.b64encode(key).decode()}\n" for name, key in keys.items())
-        beside = path.with_name(f".{path.name}.{os.getpid()}.new")
         try:
-            # Never readable by others, never half written: what a power cut leaves is the old file or the new one.
-            made = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-            with os.fdopen(made, "w") as file:
-                file.write(text)
-                file.flush()
-                os.fsync(file.fileno())
-            beside.replace(path)
+            replace_whole(self.path, text.encode())
         except OSError as error:
             raise Unavailable("keys_unwritable", reason=str(error.strerror)) from error
 

@@ -15,7 +15,6 @@ from functools import partial
 from heapq import merge as merge_sorted
 from pathlib import Path
 from time import monotonic
-from types import TracebackType
 from typing import Any, Self, TypeVar, cast
 
 from lodger.engine.core import ledger_file
@@ -282,9 +281,7 @@ class System(table.Nouns[Sync]):
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_error: object) -> None:
         self.close()
 
     def close(self) -> None:
