@@ -113,6 +113,8 @@ def test_headers_without_end_are_refused_within_their_bound(lodge: RunningApi) -
         "acme/scripts/a%2fb",
         "acme/scripts/a%5cb",
         "./acme",
+        "acme%2fschedules%2fs",
+        "acme/./schedules/s",
     ],
 )
 def test_a_path_that_climbs_is_refused_before_it_is_looked_for(steady: RunningApi, path: str) -> None:

@@ -77,12 +77,6 @@ def test_a_wrong_setting_is_named() -> None:
     assert "setting_invalid" in said.err
 
 
-def test_wrong_usage_ends_with_two() -> None:
-    for arguments in (("nonsense",), ("next", "--nonsense"), ("next", "x", "-n", "0"), ("next",)):
-        said = inside(*arguments)
-        assert (said.code, said.out, "Traceback" in said.err) == (2, "", False), arguments
-
-
 def test_what_is_no_rule_is_refused_in_words() -> None:
     for rule in ("FREQ=DALY", "nonsense", "", "99 * * * *", "x" * 100_000):
         said = inside("next", rule)

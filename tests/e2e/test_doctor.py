@@ -21,6 +21,7 @@ def test_every_wall_is_judged_and_what_is_missing_has_a_remedy(judged: Said) -> 
     body = judged.json
     assert judged.code == (0 if body["ok"] else 1)
     assert {each["wall"] for each in body["walls"]} == {wall.name for wall in WALLS}
+    assert all(wall.remedy and wall.holds_off for wall in WALLS)
     for each in body["walls"]:
         assert each["state"] in {"active", "available", "missing"}
         assert (each["state"] == "missing") == bool(each["remedy"])

@@ -109,30 +109,10 @@ def walk(ask: Asking, folder: Path) -> list[Any]:
     return reported
 
 
-def without_varying_parts(value: Any) -> Any:
-    """Return a JSON value without the parts that differ between two ledgers."""
-    text = json.dumps(value)
-    for pattern, instead in (
-        (r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}", "ID"),
-        (r"lodger_[a-z2-7]{10}(_[\w-]{43})?", "TOKEN"),
-        (r'"(actor|created_by|via|request_id|prefix|text)": (null|"[^"]*")', '"X"'),
-        (r"20[0-9]{2}-[0-9T:.-]*Z", "INSTANT"),
-    ):
-        text = re.sub(pattern, instead, text)
-    return text
-
-
-def test_a_server_is_asked_with_the_same_words(lodge: RunningApi, tmp_path: Path) -> None:
-    there = walk(Asking("--server", lodge.url, LODGER_TOKEN=lodge.token("admin")), tmp_path)
-    here = walk(Asking("--db", str(tmp_path / "here.db"), LODGER_MIN_INTERVAL_S="1"), tmp_path)
-    admins = {"TOKEN list": 0}
-    for one, two in zip(there, here, strict=True):
-        if isinstance(one, dict) and "tokens" in one:
-            admins["TOKEN list"] = len(one["tokens"]) - len(two["tokens"])
-            continue
-        assert without_varying_parts(one) == without_varying_parts(two)
-    assert admins == {"TOKEN list": 1}
+def test_a_server_is_asked_with_the_words_of_a_ledger(lodge: RunningApi, tmp_path: Path) -> None:
+    *_answers, exported = walk(Asking("--server", lodge.url, LODGER_TOKEN=lodge.token("admin")), tmp_path)
     assert {row.via for row in lodge.engine.audit.list("acme", limit=None)} == {"http"}
+    assert sorted(exported) == sorted(row.verb for row in lodge.engine.audit.list("acme", limit=None))
 
 
 def test_every_operation_is_a_command() -> None:

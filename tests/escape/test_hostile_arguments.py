@@ -7,10 +7,8 @@ from collections.abc import Iterator
 import pytest
 
 from lodger.engine.core import strict_json
-from lodger.engine.core.refusal import CallRefused
 from lodger.engine.store.schema.metadata import metadata
 from lodger.escape.cases.tenants.world import TenantHost, world
-from lodger.sandbox import prescan
 from lodger.sandbox.limits import Limits
 from lodger.stdlib.calls import CALLS, HostCall
 
@@ -123,18 +121,6 @@ async def test_every_call_of_the_table(name: str) -> None:
             slow.append((about, round(took, 2)))
 
     assert not slow
-
-
-@pytest.mark.parametrize("about", RAW)
-def test_readers_of_a_workers_json_are_linear(about: str) -> None:
-    text = RAW[about]
-    before = time.process_time()
-    for read in (strict_json.parse, lambda given: prescan.parse(given.encode(), max_bytes=1 << 20, max_depth=64)):
-        try:
-            read(text)
-        except (CallRefused, prescan.JsonRefused):
-            continue
-    assert time.process_time() - before < MAX_S
 
 
 async def test_a_name_that_is_in_no_table() -> None:

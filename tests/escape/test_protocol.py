@@ -46,10 +46,6 @@ BAD = {
     "a call without arguments": frame(CALL, b"\0\0\0\0\x02db"),
     "a call with a name not of letters": frame(CALL, b"\0\0\0\0\x03d\0b[]"),
     "an empty failure": frame(FAIL),
-    "an outcome of nobody": frame(FAIL, b"\x04nope{}"),
-    "an outcome that blames us": frame(FAIL, b"\x0bworker_lost{}"),
-    "ok by failure": frame(FAIL, b"\x02ok{}"),
-    "a wall limit of its own": frame(FAIL, b"\x0awall_limit{}"),
     "an error that is not JSON": frame(FAIL, b"\x0cscript_error{"),
     "an error that is a list": frame(FAIL, b"\x0cscript_error[]"),
     "a result that is not JSON": frame(DONE, b"{"),
@@ -96,18 +92,6 @@ def test_call_number_in_use() -> None:
 
     report = probe('ask(7, "a", "[]"); ask(7, "b", "[]"); hear()', host=Never())
     assert report.outcome is Outcome.PROTOCOL_ERROR
-
-
-def test_call_limit_counts_exactly() -> None:
-    code = 'for i in range({}):\n    ask(i, "a", "[]"); hear()\ndone("1")'
-    host = Echo()
-    assert probe(code.format(5), host=host, host_calls=5).outcome is Outcome.OK
-    assert len(host.asked) == 5
-    host = Echo()
-    report = probe(code.format(6), host=host, host_calls=5)
-    assert report.outcome is Outcome.CALL_LIMIT
-    assert len(host.asked) == 5
-    assert report.usage.host_calls == 5
 
 
 def test_a_worker_that_takes_no_replies_is_not_read() -> None:

@@ -153,9 +153,6 @@ class Script:
 _THERE_AND_BACK = """const given = {};
 try {{ const back = await bridge.call('echo', given); return {{ back: JSON.stringify(back) }}; }}
 catch (error) {{ return {{ refused: error.code ?? error.name }}; }}"""
-_CHARACTERS = 60_000
-_ROOM = _CHARACTERS + 2 + len("echo") + 5
-_LONG = "try {{ await bridge.call('echo', 'x'.repeat({})); return 1; }} catch {{ return 0; }}"
 #: Inputs that are not a single JSON value.
 NO_INPUTS = {
     "half": '{"action":{"id":"x","id":"y"}',
@@ -185,7 +182,6 @@ SCRIPT_OF: dict[tuple[str, str], Script] = {
     **{("input", name): Script(f"const value = action.input; return {test};", context='{"action":{"id":"x","input":' + text + "}}") for name, (text, test) in ARRIVING.items()},
     **{("no input", name): Script("return 1;", context=text) for name, text in NO_INPUTS.items()},
     **{("line", name): Script(f"console.log('{text}');") for name, (text, _) in LINES.items()},
-    **{("frame", name): Script(_LONG.format(size), "null", limits=(("frame_bytes", _ROOM),)) for name, size in (("fits", _CHARACTERS), ("too long", _CHARACTERS + 1))},
 }  # fmt: skip
 
 
@@ -258,10 +254,3 @@ def test_log_lines(name: str, tried: All) -> None:
     """Invalid text in a log line is replaced by U+FFFD, nothing is cut."""
     (line,) = tried["line", name].report.logs
     assert line.text == LINES[name][1]
-
-
-def test_one_at_the_limit_of_a_frame(tried: All) -> None:
-    fits, long = tried["frame", "fits"], tried["frame", "too long"]
-    assert (fits.report.outcome, [len(text) for text in fits.seen]) == (Outcome.OK, [_CHARACTERS + 2])
-    assert long.report.result != "1"
-    assert long.seen == []

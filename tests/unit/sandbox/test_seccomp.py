@@ -8,6 +8,7 @@ from lodger.sandbox.walls import seccomp
 from lodger.sandbox.walls.syscalls import AUDIT, table
 
 MACHINES = ("x86_64", "aarch64")
+RUNTIMES = ("quickjs", "quickjs-native", "wasm", "wasm_compiler")
 
 
 def run(program: bytes, number: int, audit: int, arguments: tuple[int, ...] = (0,) * 6) -> int:
@@ -86,7 +87,7 @@ HALVES = {
 @pytest.mark.parametrize("name", HALVES)
 def test_only_the_harmless_half_passes(machine: str, name: str) -> None:
     index, right, tried = HALVES[name]
-    for runtime in ("quickjs", "quickjs-native", "wasm", "wasm_compiler"):
+    for runtime in RUNTIMES:
         program = seccomp.first_filter(machine, runtime)
         for value in (*tried, 0x1, 0x22, 0x40022, 0x122, 0x20022, 0x4022):
             arguments = tuple(value if place == index else 0 for place in range(6))
@@ -108,35 +109,6 @@ def test_a_runtime_gets_what_stands_in_the_table_and_nothing_else(monkeypatch: p
     monkeypatch.setattr(seccomp, "RUNTIME_CALLS", {"other": ("writev",)})
     assert run(seccomp.first_filter("x86_64", "other"), writev, audit) == seccomp.ALLOW
     assert run(seccomp.first_filter("x86_64", "quickjs"), writev, audit) == seccomp.KILL
-
-
-RUNTIMES = {"quickjs": 27, "quickjs-native": 25, "wasm": 30, "wasm_compiler": 30}
-
-
-def answered(machine: str, runtime: str) -> dict[str, int]:
-    """Return the calls that some argument allows, by name, with the best verdict."""
-    program, audit = seccomp.first_filter(machine, runtime), AUDIT[machine]
-    names = {number: name for name, number in table(machine).items()}
-    found = {}
-    for number in range(600):
-        verdicts = {
-            run(program, number, audit, (first, second, third, 0, 0, 0))
-            for first in (0, 1, 4, 11)
-            for second in (0, 128)
-            for third in (0, 4)
-        }
-        best = min(verdicts, key=[seccomp.ALLOW, seccomp.EPERM, seccomp.KILL].index)
-        if best != seccomp.KILL:
-            found[names[number]] = best
-    return found
-
-
-@pytest.mark.parametrize("machine", MACHINES)
-@pytest.mark.parametrize("runtime", RUNTIMES)
-def test_the_list_of_calls_is_short(machine: str, runtime: str) -> None:
-    found = answered(machine, runtime)
-    allowed = {name for name, verdict in found.items() if verdict == seccomp.ALLOW and name not in seccomp.REFUSED}
-    assert len(allowed) <= RUNTIMES[runtime], sorted(allowed)
 
 
 @pytest.mark.parametrize("machine", MACHINES)

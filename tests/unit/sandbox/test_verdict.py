@@ -29,6 +29,7 @@ LIMITS = Limits(cpu_ms=100, memory_bytes=32 * MIB)
         (signal.SIGSEGV, 1, 30 * MIB, Outcome.MEMORY_LIMIT),
         (signal.SIGABRT | 0x80, 1, 30 * MIB, Outcome.MEMORY_LIMIT),
         (signal.SIGTERM, 1, 30 * MIB, Outcome.CRASHED),
+        (40, 1, 0, Outcome.CRASHED),  # a real-time signal
     ],
 )
 def test_of_death(status: int, cpu_ms: float, peak: int, outcome: Outcome) -> None:
@@ -55,10 +56,6 @@ def test_the_kernels_cpu_limit_names_the_last_call_as_the_parents_does() -> None
     assert found == cpu_limit(LIMITS, "kv.get")
     assert found.error is not None
     assert found.error.message.endswith("; its last call was kv.get")
-
-
-def test_real_time_signals_have_a_name_too() -> None:
-    assert of_death(40, 1, 0, LIMITS).outcome is Outcome.CRASHED
 
 
 def test_texts_of_an_error_can_be_stored() -> None:

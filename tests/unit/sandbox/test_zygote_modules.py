@@ -1,9 +1,11 @@
 """Modules of the zygote: each further one makes every fork slower, and some register hooks that run in every fork."""
 
 import asyncio
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
-from tests.escape.probing import probe_pool
+import pytest
 
 from lodger.sandbox import Pool
 from lodger.sandbox.wasm.pool import WasmPool
@@ -50,15 +52,6 @@ THEIRS = OS | {
     "time",
     "types",
 }
-# the boot program of the tests
-BOOT = {"tests", "lodger.sandbox.child.zygote"}
-# signal and its imports, used by snippets of the probe runtime
-SNIPPETS = {
-    "signal", "enum", "functools", "_functools", "operator", "_operator", "collections", "_collections", "itertools",
-} | {
-    "keyword",
-    "reprlib",
-}  # fmt: skip
 # modules that call os.register_at_fork
 HOOKED = {"threading", "random", "logging", "concurrent.futures.thread", "asyncio"}
 
@@ -91,34 +84,21 @@ def interpreter_itself() -> set[str]:
     return set(subprocess.run(command, capture_output=True, text=True, check=True).stdout.split())
 
 
-def test_probe_zygote() -> None:
-    modules, count, launcher_count = asyncio.run(look(probe_pool()))
-    assert modules - interpreter_itself() <= OURS | THEIRS | SNIPPETS | BOOT
-    assert not modules & HOOKED
+NATIVE = QUICKJS | {"_quickjs"} | {
+    f"lodger.sandbox.runtimes.{name}"
+    for name in ("native", "native.guest", "native.modules", "native.realm", "native.rejections", "quickjs_native")
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("make", "more"),
+    [(Pool, QUICKJS), (WasmPool, WASM), (partial(Pool, runtime="quickjs-native"), NATIVE)],
+    ids=["quickjs", "wasm", "quickjs-native"],
+)
+def test_a_zygote_has_one_thread_and_the_modules_that_it_needs(
+    make: Callable[..., Pool | WasmPool], more: set[str]
+) -> None:
+    modules, count, launcher_count = asyncio.run(look(make(size=1)))
+    assert modules - interpreter_itself() <= OURS | THEIRS | more
+    assert not modules & {*HOOKED, "quickjs"}
     assert (count, launcher_count) == (1, 1)
-
-
-def test_quickjs_zygote() -> None:
-    modules, count, _ = asyncio.run(look(Pool(size=1)))
-    assert modules - interpreter_itself() <= OURS | THEIRS | QUICKJS
-    assert not modules & HOOKED
-    assert count == 1
-
-
-def test_wasm_zygote() -> None:
-    modules, count, _ = asyncio.run(look(WasmPool()))
-    assert modules - interpreter_itself() <= OURS | THEIRS | WASM
-    assert not modules & HOOKED
-    assert count == 1
-
-
-def test_native_zygote() -> None:
-    modules, count, _ = asyncio.run(look(Pool(runtime="quickjs-native", size=1)))
-    ours = {
-        f"lodger.sandbox.runtimes.{name}"
-        for name in ("native", "native.guest", "native.modules", "native.realm", "native.rejections", "quickjs_native")
-    }
-    assert modules - interpreter_itself() <= OURS | THEIRS | QUICKJS | ours | {"_quickjs"}
-    assert "quickjs" not in modules
-    assert not modules & HOOKED
-    assert count == 1
