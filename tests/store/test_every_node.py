@@ -21,14 +21,19 @@ def _nodes_and_states(found: list[Action]) -> list[tuple[str, str]]:
     return sorted((action.node_key, action.state) for action in found)
 
 
-def test_each_living_node_runs_it_once(bench: Bench) -> None:
-    schedule = _schedule_everywhere(bench)
-    for name in ("a", "b", "c"):
+def _tick_after(bench: Bench, *names: str) -> None:
+    """Register nodes, let a minute pass in which they live, and tick."""
+    for name in names:
         bench.lease(name)
     bench.clock.advance(60)
-    for name in ("a", "b", "c"):
+    for name in names:
         bench.renew(name)
     bench.tick()
+
+
+def test_each_living_node_runs_it_once(bench: Bench) -> None:
+    schedule = _schedule_everywhere(bench)
+    _tick_after(bench, "a", "b", "c")
     assert _nodes_and_states(bench.actions(schedule)) == [("a", "ready"), ("b", "ready"), ("c", "ready")]
     for name in ("b", "c", "a"):
         (claim,) = bench.claim(node=name)
@@ -54,12 +59,7 @@ def test_a_node_that_is_gone_at_the_slot_gets_none_and_no_node_at_all_says_so(be
 
 def test_only_nodes_that_carry_the_labels_are_meant(bench: Bench) -> None:
     schedule = _schedule_everywhere(bench, labels="node:b")
-    for name in ("a", "b"):
-        bench.lease(name)
-    bench.clock.advance(60)
-    for name in ("a", "b"):
-        bench.renew(name)
-    bench.tick()
+    _tick_after(bench, "a", "b")
     assert _nodes_and_states(bench.actions(schedule)) == [("b", "ready")]
 
 
@@ -87,12 +87,7 @@ def test_a_slow_node_holds_up_no_other_one(bench: Bench, overlap: str) -> None:
 
 def test_a_retry_of_one_node_is_superseded_by_its_own_slot_alone(bench: Bench) -> None:
     schedule = _schedule_everywhere(bench, retry={"attempts": 3, "backoff_s": 3600})
-    for name in ("a", "b"):
-        bench.lease(name)
-    bench.clock.advance(60)
-    for name in ("a", "b"):
-        bench.renew(name)
-    bench.tick()
+    _tick_after(bench, "a", "b")
     for name in ("a", "b"):
         (claim,) = bench.claim(node=name)
         bench.commit(claim, node=name, finished=THROWN)
@@ -105,12 +100,7 @@ def test_a_retry_of_one_node_is_superseded_by_its_own_slot_alone(bench: Bench) -
 
 def test_what_waits_for_a_node_that_never_comes_back_is_given_up_with_its_reason(bench: Bench) -> None:
     schedule = _schedule_everywhere(bench)
-    for name in ("a", "b"):
-        bench.lease(name)
-    bench.clock.advance(60)
-    for name in ("a", "b"):
-        bench.renew(name)
-    bench.tick()
+    _tick_after(bench, "a", "b")
 
     def give_up() -> int:
         with bench.engine.context.database.write() as connection:

@@ -122,6 +122,8 @@ def test_the_audit_log_is_asked_for_one_target_and_between_two_instants(bench: B
     log, at = bench.engine.audit, EPOCH + timedelta(seconds=60)
     assert {each.verb for each in log.list("acme", target=schedule.id)} == {"schedules.create", "schedules.edit"}
     assert [each.at for each in log.list("acme", verb="schedules.edit")] == [at]
+    assert [each.verb for each in log.list("acme", actor="alice")] == ["schedules.edit"]
+    assert list(log.export("acme")) == log.list("acme", limit=None)[::-1]
     for between in (log.list, log.export):
         reported = [each.verb for each in between("acme", since=at, until=at + timedelta(seconds=1))]
         assert reported == ["schedules.edit"]

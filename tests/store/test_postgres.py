@@ -1,7 +1,6 @@
 """Opening a ledger on a server: what is refused says what to do, what a session needs ends with its transaction."""
 
 import asyncio
-import threading
 from contextlib import closing
 
 import psycopg
@@ -20,7 +19,6 @@ from lodger.engine.store.connection.inspection import inspect_database
 from lodger.engine.store.drivers.features import StatementTimeout
 from lodger.engine.store.drivers.postgresql import connections as module
 from lodger.engine.store.lifecycle import leases
-from lodger.engine.store.migrations.revision import known
 from lodger.engine.store.queue import ready_queue
 from lodger.engine.sync import Engine
 
@@ -70,27 +68,6 @@ def test_a_schema_that_is_not_there_and_addresses_with_another_driver(server: Se
         with pytest.raises(InputError) as unknown:
             Database(f"{url}{more}{wrong}")
         assert (unknown.value.code, wrong.partition("=")[0] in str(unknown.value.why)) == ("database_url", True)
-
-
-def test_many_that_open_an_empty_database_at_once_upgrade_it_once(server: Server) -> None:
-    name = server.database(empty=True)
-    reported: list[str] = []
-    failed: list[BaseException] = []
-
-    def work() -> None:
-        try:
-            Database(server.url(name), progress=lambda revision, *_: reported.append(revision)).close()
-        except BaseException as error:
-            failed.append(error)
-
-    threads = [threading.Thread(target=work) for _ in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert not failed
-    assert len(reported) == len(known())
-    server.drop(name)
 
 
 def test_a_lock_that_is_kept_too_long_is_given_up_and_told(url: str, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -85,5 +85,7 @@ def test_the_least_interval_is_measured_over_the_union_of_rules(url: str) -> Non
             engine.schedules.create("acme", f"s{number}", script="job", rules=rule)
         with pytest.raises(InputError) as refused:
             engine.schedules.create("acme", "both", script="job", rules=hourly)
-        assert refused.value.details["smallest_gap_s"] == 30
+        assert (refused.value.code, refused.value.details["smallest_gap_s"]) == ("rule_too_frequent", 30)
+        with pytest.raises(InputError, match="30 s apart"):
+            engine.schedules.edit("acme", "s0", rules=hourly)
         engine.schedules.create("acme", "once", script="job", rules="2099-01-01T00:00:00Z")

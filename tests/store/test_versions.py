@@ -244,6 +244,7 @@ def test_lists_are_paged_by_signed_cursors(bench: Bench) -> None:
         lambda **more: engine.scripts.list("acme", filter="sort:version", **more),
         lambda **more: engine.tenants.list(filter="sort:-created", **more),
         lambda **more: engine.tokens.list(**more),
+        lambda **more: engine.audit.list("acme", verb="schedules.", **more),
     ):
         whole, page, seen = listed(limit=None), listed(limit=2), []
         seen += page

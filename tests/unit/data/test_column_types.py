@@ -46,20 +46,15 @@ def pictures(bare: Shop) -> Iterator[TableDataset]:
         yield made
 
 
-@pytest.fixture
-def shop(bare: Shop) -> Shop:
-    return bare
-
-
-def test_nothing_of_a_value_is_lost(shop: Shop, pictures: TableDataset) -> None:
-    first = shop.attempt(TENANT)
+def test_nothing_of_a_value_is_lost(bare: Shop, pictures: TableDataset) -> None:
+    first = bare.attempt(TENANT)
     ids = [
         ask(first, "db.insert", set="pictures", values={name: both[n] for name, both in VALUES.items()})["id"]
         for n in range(2)
     ]
     empty = ask(first, "db.insert", set="pictures", values={"small": 1})["id"]
-    settle(shop, first)
-    second = shop.attempt(TENANT, budgets={"queries": 1000, "rows_read": 100_000})
+    settle(bare, first)
+    second = bare.attempt(TENANT, budgets={"queries": 1000, "rows_read": 100_000})
     for n in range(2):
         row = ask(second, "db.get", set="pictures", id=ids[n])
         assert {name: row[name] for name in VALUES} == {name: both[n] for name, both in VALUES.items()}
