@@ -10,12 +10,10 @@ if TYPE_CHECKING:
 
 __all__ = ["Engine"]
 
-_HOMES = {"Engine": "aio"}
-
 
 def __getattr__(name: str) -> object:
-    if name not in _HOMES:
+    if name != "Engine":
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from importlib import import_module
+    from lodger.engine import aio
 
-    return getattr(import_module(f"lodger.engine.{_HOMES[name]}"), name)
+    return aio.Engine

@@ -22,13 +22,6 @@ class Explained(Exception):
         details: further machine-readable fields.
     """
 
-    code: str
-    what: str
-    why: str
-    fix: str
-    index: int | None
-    details: dict[str, Any]
-
     def __init__(
         self,
         code: str,
@@ -55,7 +48,7 @@ class Explained(Exception):
         self.what, self.why = what, why
         self.fix = f"did you mean {near}? {fix}" if near else fix
         self.index = index
-        self.details = dict(details or {})
+        self.details: dict[str, Any] = dict(details or {})
 
     @classmethod
     def told(
@@ -81,14 +74,8 @@ class Explained(Exception):
 
     def as_dict(self) -> dict[str, Any]:
         """Return the error as the object that ``--json`` and the API show."""
-        body: dict[str, Any] = {"code": self.code, "message": self.what}
-        if self.why:
-            body["why"] = self.why
-        if self.fix:
-            body["fix"] = self.fix
-        if self.index is not None:
-            body["index"] = self.index
-        return body | self.details
+        body = {"code": self.code, "message": self.what, "why": self.why, "fix": self.fix, "index": self.index}
+        return {name: value for name, value in body.items() if value not in ("", None)} | self.details
 
 
 class InputError(Explained, ValueError):

@@ -66,9 +66,8 @@ _FeedHeld = TypedDict("_FeedHeld", {"place": str, "waiting": int, "held_s": floa
 _ClockWrong = TypedDict("_ClockWrong", {"held": bool, "reason": str | None})
 _Lost = TypedDict("_Lost", {"attempt": int, "finished": Any})
 _Rescued = TypedDict("_Rescued", {"state": str})
-_Paused = TypedDict("_Paused", {"reason": str})
+_Because = TypedDict("_Because", {"reason": str})
 _NodeLost = TypedDict("_NodeLost", {"node": str})
-_LeaseLost = TypedDict("_LeaseLost", {"reason": str})
 _LedgerReplaced = TypedDict("_LedgerReplaced", {"before": str, "identity": str, "lost": int, "actions": str})
 _Retimed = TypedDict("_Retimed", {"from_us": int | None, "next_us": int | None})
 _Killed = TypedDict("_Killed", {"attempt": int, "step": int, "finished": Any})
@@ -85,7 +84,6 @@ _Alert = TypedDict("_Alert", {"rule": str, "alert": str})
 _Budget = TypedDict(
     "_Budget", {"budget": str, "per": Literal["attempt", "day"], "limit": int, "used": int, "attempt": NotRequired[int]}
 )
-_Spent = TypedDict("_Spent", {"reason": str})
 _Fault = TypedDict("_Fault", {"service": str, "error": Exception})
 
 
@@ -133,7 +131,7 @@ class ExpiredEvent(Event[Literal["expired"], dict[str, Any]]):
     """An action has waited for too long."""
 
 
-class PausedEvent(Event[Literal["paused"], _Paused]):
+class PausedEvent(Event[Literal["paused"], _Because]):
     """A schedule has failed too often."""
 
 
@@ -141,7 +139,7 @@ class NodeLostEvent(Event[Literal["node_lost"], _NodeLost]):
     """A node has lost its lease."""
 
 
-class LeaseLostEvent(Event[Literal["lease_lost"], _LeaseLost]):
+class LeaseLostEvent(Event[Literal["lease_lost"], _Because]):
     """This node has lost its lease."""
 
 
@@ -181,7 +179,7 @@ class BudgetEvent(Event[Literal["budget"], _Budget]):
     """Four fifths of a budget are used; ``attempt`` if it is an attempt's. Of hook ``budget``."""
 
 
-class SpentEvent(Event[Literal["spent"], _Spent]):
+class SpentEvent(Event[Literal["spent"], _Because]):
     """A tenant has used up what it may use in a day. Of hook ``budget``."""
 
 
