@@ -8,7 +8,7 @@ import typer
 
 from lodger.engine.core.errors import Usage
 from lodger.engine.core.plain_text import visible
-from lodger.engine.output.failure import human, under
+from lodger.engine.output.failure import human
 from lodger.engine.output.result_output import is_for_program, say, write_json
 
 Kind = Annotated[
@@ -56,7 +56,7 @@ def next_slots(
         write_json(body)
     elif error:
         at = error.get("exclude")
-        sys.stderr.write(_refused(rule if at is None else (exclude or ())[at], error) + "\n")
+        sys.stderr.write(human(error, rule if at is None else (exclude or ())[at]) + "\n")
     else:
         _show(body, previous=previous)
         if not previous and not body["never"]:
@@ -81,14 +81,6 @@ def _answer_lines() -> None:
     lines = (line.decode("utf-8", "replace") for line in sys.stdin.buffer)
     for text in answer_lines(lines, now=_now()):
         sys.stdout.write(visible(text) + "\n")
-
-
-def _refused(rule: str, error: dict[str, Any]) -> str:
-    """Return the text for people about an invalid rule, with a caret below the mistake."""
-    head, _, rest = human(error).partition("\n")
-    index = error.get("index")
-    place = under(rule, index) if isinstance(index, int) else ""
-    return "\n".join(part for part in (head, place, rest) if part)
 
 
 def _show(body: dict[str, Any], *, previous: bool) -> None:

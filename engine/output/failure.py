@@ -56,10 +56,16 @@ def _of_sqlite(error: sqlite3.Error) -> dict[str, Any]:
     return (explain(text, "the database") or Unavailable("database_error", reason=text)).as_dict()
 
 
-def human(body: dict[str, Any]) -> str:
-    """Return the text of an error for people, without colour; quoted input is escaped and cut."""
+def human(body: dict[str, Any], given: object = None) -> str:
+    """Return the text of an error for people, without colour; quoted input is escaped and cut.
+
+    Args:
+        given: the text in which the error's ``index`` is marked by a caret.
+    """
     lines = [f"error: {_short(body.get('message', ''))}  [{body.get('code', 'error')}]"]
     lines += [f"  {label}: {_short(body[name])}" for name, label in (("why", "why"), ("fix", "fix")) if body.get(name)]
+    if isinstance(given, str) and isinstance(body.get("index"), int):
+        lines.insert(1, under(given, body["index"]))
     return "\n".join(lines)
 
 
@@ -92,12 +98,9 @@ def tell(error: BaseException, *, as_json: bool) -> int:
     if as_json:
         write_json({"error": body})
     else:
-        text = human(body)
-        given, index, line = body.get("given"), body.get("index"), body.get("line")
+        text = human(body, body.get("given"))
+        line = body.get("line")
         if isinstance(line, int) and line < _MAX_LINE and body.get("source_line"):
             text = "\n".join([text, *_place(str(body["source_line"]), line, body.get("column"))])
-        if isinstance(given, str) and isinstance(index, int):
-            head, _, rest = text.partition("\n")
-            text = "\n".join(part for part in (head, under(given, index), rest) if part)
         sys.stderr.write(text + "\n")
     return 2 if isinstance(error, Usage) else 1

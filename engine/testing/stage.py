@@ -17,7 +17,7 @@ from lodger.engine.core.settings import Settings
 from lodger.engine.egress.way_out import WayOut
 from lodger.engine.recurrence.duration import parse_duration
 from lodger.engine.service.nouns.base import aware
-from lodger.engine.store.records import Action, Schedule
+from lodger.engine.store.records import Action
 from lodger.engine.store.schema.script_data import outbox
 from lodger.engine.sync import Engine
 from lodger.engine.testing.clock import BEGIN, FakeClock
@@ -172,9 +172,9 @@ class Stage:
 
     # ---- what came of it
 
-    def actions(self, tenant_id: str, schedule: str | Schedule | None = None) -> list[Action]:
+    def actions(self, tenant_id: str, schedule: str | None = None) -> list[Action]:
         """Return the actions of a tenant, or of one of its schedules, in the order in which they were due."""
-        found = self.engine.actions.list(tenant_id, self._schedule(tenant_id, schedule), limit=None)
+        found = self.engine.actions.list(tenant_id, schedule, limit=None)
         return sorted(found, key=lambda action: (action.due_at, action.id))
 
     def sent(self, tenant_id: str) -> list[Sent]:
@@ -202,7 +202,7 @@ class Stage:
     # ---- what should have come of it
 
     def assert_ran(
-        self, tenant_id: str, schedule: str | Schedule | None = None, *, times: int | None = None, outcome: str = "ok"
+        self, tenant_id: str, schedule: str | None = None, *, times: int | None = None, outcome: str = "ok"
     ) -> Action:
         """Assert that all runs of a schedule (of the tenant when left out) ended so, and how many; return the last.
 
@@ -215,7 +215,7 @@ class Stage:
         """
         found = self.actions(tenant_id, schedule)
         ran = [action for action in found if action.state in RAN]
-        what = f"runs of {tenant_id}" if schedule is None else f"runs of {tenant_id}'s {_named(schedule)}"
+        what = f"runs of {tenant_id}" if schedule is None else f"runs of {tenant_id}'s {schedule}"
         for action in ran:
             if action.outcome != outcome:
                 self._fail(f"one of the {what} ended {action.outcome}, not {outcome}", [action])
@@ -224,7 +224,7 @@ class Stage:
             self._fail(f"expected {wanted} {what}, found {len(ran)}", found)
         return ran[-1]
 
-    def assert_not_run(self, tenant_id: str, schedule: str | Schedule | None = None) -> None:
+    def assert_not_run(self, tenant_id: str, schedule: str | None = None) -> None:
         """Assert that nothing of a schedule, or of a tenant, has run.
 
         Raises:
@@ -253,12 +253,6 @@ class Stage:
             f"expected a mail of {tenant_id} to {to or 'any address'} with {about or 'any text'!r} in its subject, found:{there}"
         )
 
-    def _schedule(self, tenant_id: str, schedule: str | Schedule | None) -> str | None:
-        """Return the id of a schedule that is given itself or by its name."""
-        if schedule is None or isinstance(schedule, Schedule):
-            return None if schedule is None else schedule.id
-        return self.engine.schedules.get(tenant_id, schedule).id
-
     def _fail(self, what: str, actions: list[Action]) -> NoReturn:
         """Raise an AssertionError that lists the last actions."""
         lines = [what + (":" if actions else "; the ledger has no action")]
@@ -270,8 +264,3 @@ class Stage:
             with suppress(Exception):
                 lines += [f"    {line.level}: {line.text}" for line in self.engine.actions.logs(None, action.id)[-5:]]
         raise AssertionError("\n".join(lines))
-
-
-def _named(schedule: str | Schedule) -> str:
-    """Return the name of a schedule that is given itself or by its name."""
-    return schedule.name if isinstance(schedule, Schedule) else schedule

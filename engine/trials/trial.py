@@ -65,37 +65,6 @@ class MemoryStore:
 
 
 @asynccontextmanager
-async def on_memory(
-    settings: Settings,
-    runtime: str,
-    *,
-    wasm: bool,
-    progress: Callable[[str], None] = lambda _text: None,
-    functions: Iterable[PlatformFunction] = (),
-) -> AsyncIterator[SandboxExecutor]:
-    """Open an executor of trials on collections in memory, empty at first: no secrets, people or other scripts; requests are sent.
-
-    Args:
-        functions: what scripts may call of a platform.
-
-    Raises:
-        SandboxError: the host lacks a wall, or the runtime cannot be prepared.
-    """
-    store, datasets = MemoryStore(), Datasets()
-    for each in functions:
-        datasets.put_function(each)
-    side = HostSide(
-        store.read, datasets, SystemClock(), people=no_addresses, way_out=WayOut(settings), check_script=unchecked
-    )
-    executor = SandboxExecutor(_pool(settings, runtime, wasm=wasm, progress=progress), side)
-    try:
-        async with _started(executor):
-            yield executor
-    finally:
-        store.close()
-
-
-@asynccontextmanager
 async def on_ledger(host: NodeEnvironment) -> AsyncIterator[SandboxExecutor]:
     """Open an executor of trials on the present data of a ledger.
 
@@ -161,11 +130,19 @@ def try_script(
     )
 
     async def run_once() -> Ran:
-        """Run the script once on empty collections."""
-        async with on_memory(
-            load(), runtime, wasm=one.wasm is not None, progress=progress, functions=functions
-        ) as executor:
-            return await run(executor, one)
+        """Run the script once on empty collections: no secrets, people or other scripts."""
+        settings, store, datasets = load(), MemoryStore(), Datasets()
+        for each in functions:
+            datasets.put_function(each)
+        side = HostSide(
+            store.read, datasets, SystemClock(), people=no_addresses, way_out=WayOut(settings), check_script=unchecked
+        )
+        pool = _pool(settings, runtime, wasm=one.wasm is not None, progress=progress)
+        try:
+            async with _started(SandboxExecutor(pool, side)) as executor:
+                return await run(executor, one)
+        finally:
+            store.close()
 
     ran = asyncio.run(run_once())
     if ran.report.outcome is Outcome.OK and (problem := idle(files)) is not None:
