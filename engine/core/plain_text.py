@@ -48,7 +48,7 @@ def code_frame(source: str, line: int | None, column: int | None = None, *, befo
     start = max(0, at - _WIDTH * 2 // 3) if len(text) > _WIDTH else 0
     gutter = len(str(line))
     shown = [
-        f"  {number:>{gutter}} | {_cut(_plain(lines[number - 1]), start)}"
+        f"  {number:>{gutter}} | {_plain(lines[number - 1])[start : start + _WIDTH]}"
         for number in range(max(1, line - before), line + 1)
     ]
     return [*shown, f"  {' ' * gutter} | {' ' * (at - start)}^"]
@@ -71,11 +71,6 @@ def detail_lines(details: dict[str, Any] | None, indent: str = "  ") -> list[str
 def _plain(text: str) -> str:
     """Return a line with spaces in place of unprintable characters."""
     return "".join(char if char.isprintable() else " " for char in text.rstrip("\r"))
-
-
-def _cut(text: str, start: int) -> str:
-    """Return the part of a line that a code frame shows, from a 0-based column on."""
-    return text[start : start + _WIDTH]
 
 
 def _escaped(found: re.Match[str]) -> str:
