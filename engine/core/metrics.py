@@ -4,7 +4,6 @@ import json
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import partial
-from itertools import repeat
 from typing import Any, Literal, cast, get_args
 from uuid import uuid4
 from wsgiref.simple_server import WSGIRequestHandler
@@ -170,20 +169,14 @@ class ProcessMetrics(Collector):
         """Set the value of a gauge."""
         self._of(name, labels).set(value)
 
-    def observe(
-        self,
-        name: str,
-        seconds: Iterable[float],
-        exemplars: Iterable[dict[str, str] | None] | None = None,
-        *labels: str,
-    ) -> None:
-        """Add durations to a histogram, each with the labels of its exemplar, if there are any."""
+    def observe(self, name: str, seconds: Iterable[float], *labels: str) -> None:
+        """Add durations to a histogram."""
         histogram = self._of(name, labels)
-        for each, exemplar in zip(seconds, exemplars if exemplars is not None else repeat(None)):  # noqa: B905 - repeat has no end
-            histogram.observe(each, exemplar)
+        for each in seconds:
+            histogram.observe(each)
 
     def collect(self) -> Iterator[Family]:
-        """Yield the metrics of this process, in the order of the table, with its exemplars."""
+        """Yield the metrics of this process, in the order of the table."""
         for prepare in self.before_read:
             prepare()
         for family in self._registry.collect():

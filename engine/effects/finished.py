@@ -1,6 +1,7 @@
 """How an attempt ended, before anything of it is stored; and the seam between claims and executors."""
 
 import asyncio
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -55,6 +56,10 @@ class Stopped(asyncio.CancelledError):
     def __init__(self, finished: Finished) -> None:
         super().__init__()
         self.finished = finished
+
+
+#: Runs one attempt, see :meth:`Executor.execute`.
+Execute = Callable[[Claim], Awaitable["Finished"]]
 
 
 class Executor(Protocol):

@@ -100,8 +100,6 @@ class Node:
             **{kind: make(self._side or HostSide.of(host), self._side is None) for kind, make in KINDS.items()},
             "host": HostExecutor(host.handlers, self.clock, self.identity.name),
         })  # fmt: skip
-        if self.tracer is not None:
-            self._executor = self.tracer.traced(self._executor)
         self.delivers: bool = deliver
         self._started = False
 
@@ -163,7 +161,10 @@ class Node:
         self.context: NodeContext = NodeContext(store, self.clock, settings, self.db, bus, self.identity)
         context = self.context
         bus.subscribe(ChangeReported, lambda _event: self.db.invalidate())
-        self.attempts: RunningAttempts = RunningAttempts(self.context, self._executor)
+        execute = self._executor.execute
+        self.attempts: RunningAttempts = RunningAttempts(
+            context, execute if self.tracer is None else self.tracer.traced(execute)
+        )
         self.loop = LedgerLoop(context, self.attempts)
         self.cancelled_usage = CancelledUsage(context)
         self.sealed_commits = SealedCommits(context, host.datasets)
@@ -185,10 +186,9 @@ class Node:
             streamer = LogStreamer(context)
             self.services.append(streamer)
             self._side.hear(streamer.add)
-        self.services.sort(key=lambda service: not service.stops_first)
         self._senders = Senders(context, host.vault) if self.delivers else None
         # Last: the services have done their part of an event before people hear of it.
-        Reporter(context, host.events, host.process_metrics, host.tracer)
+        Reporter(context, host.events, host.process_metrics)
         host.process_metrics.begin("lodger_faults_total", [service.name for service in self.services])
         if self.tracer is not None:
             self.tracer.subscribe(bus)

@@ -11,7 +11,7 @@ from lodger.engine.core.errors import Unavailable
 from lodger.engine.core.events import AttemptReleased, AttemptStarted, Fault, LeaseLost, LeaseRenewed, SlotFreed
 from lodger.engine.core.execution import SLOT, Claim
 from lodger.engine.core.telemetry import json_logs
-from lodger.engine.effects.finished import Executor, Finished, Stopped
+from lodger.engine.effects.finished import Execute, Finished, Stopped
 from lodger.engine.node.context import NodeContext
 from lodger.engine.node.node_events import AttemptFinished, AttemptStopped, BatchCommitted
 from lodger.engine.node.slots import Slots
@@ -44,10 +44,10 @@ class RunningAttempts:
         in_doubt: a claim may have been written without its answer having come.
     """
 
-    def __init__(self, context: NodeContext, executor: Executor) -> None:
+    def __init__(self, context: NodeContext, execute: Execute) -> None:
         self._context = context
         self._clock = context.clock
-        self._executor = executor
+        self._execute = execute
         self._claims: dict[Key, Claim] = {}
         self._tasks: dict[Key, asyncio.Task[None]] = {}
         self._ended: set[Key] = set()
@@ -181,7 +181,7 @@ class RunningAttempts:
         try:
             await self._wait_for_start(key, claim, end_s)
             self._context.bus.publish(AttemptStarted(claim))
-            finished = await self._executor.execute(claim)
+            finished = await self._execute(claim)
         except asyncio.CancelledError as killed:
             # The attempt is this node's no more: its row was written by the transaction that took it away.
             self._stopped(claim, killed.finished if isinstance(killed, Stopped) else Finished(Outcome.CANCELLED))

@@ -86,8 +86,6 @@ class Loop:
 class Service(Loop):
     """A loop of a node, whose failures are published as a :class:`lodger.engine.core.events.Fault`."""
 
-    #: Whether it stops before services that do not say so, while the node holds its lease.
-    stops_first: ClassVar[bool] = False
     clock: ServerClock
 
     def __init__(self, context: NodeContext) -> None:

@@ -6,24 +6,20 @@ from typing import Protocol
 
 from lodger.engine.capabilities.fetch_state import Send
 from lodger.engine.core.events import EventBus
-from lodger.engine.core.execution import Claim
-from lodger.engine.effects.finished import Executor
+from lodger.engine.effects.finished import Execute
 
 
 class Tracer(Protocol):
     """The spans of one node."""
 
-    def traced(self, executor: Executor) -> Executor:
-        """Return an executor with a span around each attempt."""
+    def traced(self, execute: Execute) -> Execute:
+        """Return a function that executes an attempt in its span."""
 
     def calls(self) -> Callable[[str], AbstractContextManager[object]]:
         """Return a function that records the span of a host call, by the call's name, below the present span."""
 
     def sending(self, send: Send) -> Send:
         """Return a way out that records the span of each request."""
-
-    def exemplar(self, claim: Claim) -> dict[str, str] | None:
-        """Return the labels of an exemplar that leads to a claim's trace, None if the trace is not sampled."""
 
     def subscribe(self, bus: EventBus) -> None:
         """Record the span of a slot when its action has ended."""

@@ -135,7 +135,7 @@ class CommonHeaders:
         known = scope["method"] in (getattr(route, "methods", None) or ())
         label = f"{scope['method']} {route.path}" if known else "other"
         self._meters.count("lodger_http_requests_total", label, str(status))
-        self._meters.observe("lodger_http_request_seconds", [self._clock.elapsed_s() - begun_s], None, label)
+        self._meters.observe("lodger_http_request_seconds", [self._clock.elapsed_s() - begun_s], label)
         if status == 429:
             self._meters.count("lodger_http_limited_total")
 

@@ -102,7 +102,7 @@ class Hanging:
 @asynccontextmanager
 async def looping(alone: Bench, executor: Executor) -> AsyncIterator[tuple[LedgerLoop, RunningAttempts]]:
     """Make a ledger loop of which the test carries out the rounds, and its attempts, which are killed at the end."""
-    attempts = RunningAttempts(alone.context, executor)
+    attempts = RunningAttempts(alone.context, executor.execute)
     try:
         yield LedgerLoop(alone.context, attempts), attempts
     finally:

@@ -18,7 +18,7 @@ from lodger.engine.features.shadows import shadows
 from lodger.engine.node.context import NodeContext
 from lodger.engine.node.node_events import BatchCommitted
 from lodger.engine.node.running_attempts import RunningAttempts, key_of
-from lodger.engine.node.service import Service, either
+from lodger.engine.node.service import Service
 from lodger.engine.store.usage import trials
 from lodger.engine.trials.claims import Source
 from lodger.sandbox.job import Runs
@@ -29,8 +29,6 @@ MAX_WAITING, MAX_OF_TENANT = 16, 4
 PATIENCE_S = 60.0
 #: Seconds between two looks for a free slot.
 LOOK_S = 0.25
-#: Seconds that a node which stops gives to what waits.
-DRAIN_S = 5.0
 _log = logging.getLogger("lodger.node")
 
 
@@ -53,7 +51,6 @@ class ShadowRuns(Service):
     """
 
     name: ClassVar[str] = "shadow-runs"
-    stops_first: ClassVar[bool] = True  # what waits is compared under the lease
 
     def __init__(self, context: NodeContext, attempts: RunningAttempts, pool: Runs) -> None:
         super().__init__(context)
@@ -62,15 +59,7 @@ class ShadowRuns(Service):
         self._waiting: list[_Waiting] = []
         #: By tenant and shadow.
         self._missed: Counter[tuple[str, str]] = Counter()
-        self._idle = asyncio.Event()
-        self._idle.set()
         context.bus.subscribe(BatchCommitted, self._committed)
-
-    async def stop(self) -> None:
-        """Compare waiting runs for some seconds more, then end; the rest is not compared."""
-        if self._task is not None:
-            await either(self._idle.wait(), self.clock.sleep(DRAIN_S))
-        await super().stop()
 
     @property
     def waiting(self) -> int:
@@ -90,7 +79,6 @@ class ShadowRuns(Service):
             mine = sum(each.claim.tenant_id == claim.tenant_id for each in self._waiting)
             if len(self._waiting) < MAX_WAITING and mine < MAX_OF_TENANT:
                 self._waiting.append(one)
-                self._idle.clear()
             else:
                 self._miss(one)
             self.wake()
@@ -106,10 +94,7 @@ class ShadowRuns(Service):
             missed = [(tenant, shadow, number) for (tenant, shadow), number in self._missed.items()]
             await self.context.db.write(partial(shadows.miss, missed=missed))
             self._missed.clear()
-        if self._waiting:
-            return LOOK_S
-        self._idle.set()
-        return 3600.0
+        return LOOK_S if self._waiting else 3600.0
 
     def _miss(self, one: _Waiting) -> None:
         """Count a run that is not compared."""

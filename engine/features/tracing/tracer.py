@@ -28,7 +28,7 @@ from lodger.engine.core.events import EventBus
 from lodger.engine.core.execution import Answer, Claim
 from lodger.engine.core.telemetry import json_logs
 from lodger.engine.core.version import VERSION
-from lodger.engine.effects.finished import Executor, Finished
+from lodger.engine.effects.finished import Execute, Finished
 from lodger.engine.egress.request import Request
 from lodger.engine.node.node_events import BatchCommitted, CancelledWritten, SealedSettled
 from lodger.engine.store.lifecycle.endings import Settled
@@ -65,20 +65,29 @@ class Tracer:
         """Export the remaining spans, and end the thread."""
         await asyncio.to_thread(self._provider.shutdown)
 
-    def traced(self, executor: Executor) -> "TracedExecutor":
-        """Return an executor with a span around each attempt."""
-        return TracedExecutor(self, executor)
+    def traced(self, execute: Execute) -> Execute:
+        """Return a function that executes an attempt in its span."""
+
+        async def execute_traced(claim: Claim) -> Finished:
+            """Run one attempt in its span."""
+            with self.attempt(claim) as span:
+                try:
+                    finished = await execute(claim)
+                except asyncio.CancelledError:
+                    span.set_attribute("lodger.outcome", Outcome.CANCELLED.value)
+                    raise
+                span.set_attribute("lodger.outcome", finished.outcome.value)
+                if finished.outcome is not Outcome.OK:
+                    span.set_status(StatusCode.ERROR, finished.outcome.value)
+                return finished
+
+        return execute_traced
 
     def subscribe(self, bus: EventBus) -> None:
         """Export a slot's span when its action is over."""
         bus.subscribe(BatchCommitted, self._committed)
         bus.subscribe(SealedSettled, self._sealed_settled)
         bus.subscribe(CancelledWritten, self._cancelled)
-
-    def exemplar(self, claim: Claim) -> dict[str, str] | None:
-        """Return the labels of an exemplar that leads to a claim's trace, None if the trace is not sampled."""
-        slot = self._slot(claim.action_id)
-        return {"trace_id": trace.format_trace_id(slot.trace_id)} if slot.trace_flags.sampled else None
 
     @contextmanager
     def attempt(self, claim: Claim) -> Iterator[Span]:
@@ -163,35 +172,6 @@ class Tracer:
                 end_time=max(start_us * 1000, time.time_ns()),
             )
         )  # fmt: skip
-
-
-class TracedExecutor:
-    """Satisfies :class:`lodger.engine.effects.finished.Executor`: another executor, with a span around each attempt."""
-
-    def __init__(self, tracer: Tracer, executor: Executor) -> None:
-        self._tracer = tracer
-        self._executor = executor
-
-    async def start(self) -> None:
-        """Start the executor that is traced."""
-        await self._executor.start()
-
-    async def stop(self) -> None:
-        """Stop the executor that is traced."""
-        await self._executor.stop()
-
-    async def execute(self, claim: Claim) -> Finished:
-        """Run one attempt in its span."""
-        with self._tracer.attempt(claim) as span:
-            try:
-                finished = await self._executor.execute(claim)
-            except asyncio.CancelledError:
-                span.set_attribute("lodger.outcome", Outcome.CANCELLED.value)
-                raise
-            span.set_attribute("lodger.outcome", finished.outcome.value)
-            if finished.outcome is not Outcome.OK:
-                span.set_status(StatusCode.ERROR, finished.outcome.value)
-            return finished
 
 
 def _attributes(of: Claim | Settled) -> dict[str, Any]:
