@@ -49,14 +49,6 @@ def test_reading_a_hostile_source_is_cheap(bomb: str, place: tuple[int, int]) ->
     assert time.process_time() - began < 0.2
 
 
-def test_a_text_that_contains_the_name_does_not_read_it() -> None:
-    source = "const x = undefined;\nString(1);\nconst s = `see x.foo below`;\nreturn x.foo;"
-    error = ScriptError("TypeError", "cannot read property 'foo' of undefined", "", "main.js", 2, 7)
-    found = relocate(Verdict(Outcome.SCRIPT_ERROR, error), {"main.js": source}).error
-    assert found is not None
-    assert (found.line, found.column) == (4, 10)
-
-
 @pytest.mark.parametrize(
     ("name", "message", "told"),
     [

@@ -55,23 +55,6 @@ def test_a_polluted_realm_still_fails_properly(run, pollution: str) -> None:
         assert reported.error["message"] == "x"
 
 
-@pytest.mark.parametrize(
-    "source",
-    [
-        "Object.defineProperty(Array.prototype, '0', { set() { throw 'setter' } }); return [1]",
-        "Object.defineProperty(Object.prototype, 'name', { set() { throw 'setter' } }); console.log({}, [1]); return 1",
-        "Object.defineProperty(Promise.prototype, 'constructor', { get() { throw 'constructor' } }); await null; return 1",
-        "Array.prototype.toJSON = () => { throw 'toJSON' }; return [1]",
-        "Object.prototype.toJSON = function () { return 'own' }; return { a: 1 }",
-        "delete globalThis.console; return 1",
-    ],
-)
-def test_whatever_happens_there_is_one_answer_of_the_tenants(run, source: str) -> None:
-    reported = run(source, cpu_ms=300)
-    assert reported.status == 0
-    assert reported.outcome in {"ok", "script_error"}
-
-
 def test_an_outcome_cannot_be_forged_by_text(run) -> None:
     reported = run("const e = new Error('the script used its 5 ms of CPU time'); e.name = 'LimitExceeded'; throw e")
     assert reported.outcome == "script_error"
