@@ -7,15 +7,15 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Connection, Select, false, select
+from sqlalchemy import Connection, Select, select
 
 from lodger.engine.core.access.audit_context import AuditContext
 from lodger.engine.core.clock import to_us
-from lodger.engine.core.ids import is_id
+from lodger.engine.store import pages
 from lodger.engine.store.bulk import insert_many
 from lodger.engine.store.context import StoreContext
-from lodger.engine.store.pages import LimitedList, read
-from lodger.engine.store.records import AnyRow, AuditEntry, Json
+from lodger.engine.store.list_filter import Filter
+from lodger.engine.store.records import AnyRow, AuditEntry, Json, Page
 from lodger.engine.store.rows import record
 from lodger.engine.store.schema.access import audit
 
@@ -130,24 +130,24 @@ class AuditFilter:
 
 
 def list_page(
-    connection: Connection, filters: AuditFilter, *, limit: int | None, last: str | None = None, oldest: bool = False
-) -> LimitedList[AuditEntry]:
-    """Return rows, newest or oldest first; ``last`` is the id of the last row of the previous page."""
-    statement = matching(filters).order_by(_t.id if oldest else _t.id.desc())
-    if last is not None:
-        statement = statement.where((_t.id > last if oldest else _t.id < last) if is_id(last) else false())
-    return read(connection, statement, limit, lambda rows: [_entry(row) for row in rows], [_t.id])
+    connection: Connection, filters: AuditFilter, limit: int | None, cursor: str | None, *, oldest: bool = False
+) -> Page[AuditEntry]:
+    """Return a page of the rows that filters match, newest or oldest first."""
+    of, order = f"audit:{filters}{':oldest' if oldest else ''}", Filter((_t.id,), falls=not oldest)
+    return pages.read(
+        connection, of, order, matching(filters), lambda rows: [_entry(row) for row in rows], limit, cursor
+    )
 
 
 def iterate(connection: Connection, filters: AuditFilter) -> Iterator[AuditEntry]:
     """Return rows, oldest first, reading one page at a time."""
-    last: str | None = None
+    cursor: str | None = None
     while True:
-        page = list_page(connection, filters, limit=PAGE, last=last, oldest=True)
+        page = list_page(connection, filters, PAGE, cursor, oldest=True)
         yield from page
-        if not page.more:
+        cursor = page.next
+        if cursor is None:
             return
-        last = page[-1].id
 
 
 def matching(filters: AuditFilter) -> Select[Any]:

@@ -7,7 +7,7 @@ a text that is searched. A value of a name matches the whole name, with ``*`` fo
 import json
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
@@ -23,7 +23,6 @@ MAX_CHARACTERS = 2000
 _VALUE = r'"(?:[^"\\]|\\.)*"|[^\s",]+'
 _TERM = re.compile(rf"(?P<minus>-?)(?:(?P<field>[a-z_]+):)?(?P<values>(?:{_VALUE})(?:,(?:{_VALUE}))*)(?=\s|$)")
 _EMPTY = re.compile(r"[a-z_]+:")
-_SPACE = re.compile(r"\s*")
 _ESCAPE = "\\"
 
 #: Returns the condition of one value, at an instant.
@@ -51,16 +50,18 @@ class Language:
 
 @dataclass(frozen=True, slots=True)
 class Filter:
-    """A filter that was read: conditions, and an order.
+    """A filter that was read: conditions, and an order; by default every row, from high to low.
 
     Attributes:
+        text: the text that it was read from.
         positive: values and condition of the last term of each field without a minus.
     """
 
-    conditions: tuple[ColumnElement[bool], ...]
     keys: tuple[ColumnElement[Any], ...]
-    falls: bool
-    positive: Mapping[str, tuple[list[str], ColumnElement[bool]]]
+    conditions: tuple[ColumnElement[bool], ...] = ()
+    falls: bool = True
+    text: str = ""
+    positive: Mapping[str, tuple[list[str], ColumnElement[bool]]] = field(default_factory=dict)
 
     def apply(self, statement: Select[Any], place: Sequence[Any] | None = None) -> Select[Any]:
         """Return a statement with the conditions and the order, beginning after a place."""
@@ -94,32 +95,32 @@ def read(language: Language, text: str | None, now_us: int) -> Filter:
     positive: dict[str, tuple[list[str], ColumnElement[bool]]] = {}
     names = list(language.sorts)
     sort, falls = names[0], language.falls
-    at = _end(_SPACE, text, 0)
-    while at < len(text):
-        term = _TERM.match(text, at)
+    left = text.lstrip()
+    while left:
+        term = _TERM.match(left)
         if term is None:
-            raise InputError("filter_invalid", at=at + 1, rest=text[at:][:40])
-        at = _end(_SPACE, text, term.end())
+            raise InputError("filter_invalid", at=len(text) - len(left) + 1, rest=left[:40])
+        left = left[term.end() :].lstrip()
         values = [_unquoted(each) for each in re.findall(_VALUE, term["values"])]
-        field = term["field"]
-        if field is None and _EMPTY.fullmatch(term["values"]):
+        name = term["field"]
+        if name is None and _EMPTY.fullmatch(term["values"]):
             raise InputError("filter_invalid.empty", field=term["values"])
         _require_storable(values)
-        if field == "sort":
+        if name == "sort":
             sort, falls = values[0].removeprefix("-"), values[0].startswith("-")
             if term["minus"] or len(values) > 1 or sort not in names:
                 raise InputError("filter_invalid.sort", word=term["values"], words=names)
             continue
-        if field is not None and field not in language.fields:
-            raise InputError("filter_invalid.field", field=field, fields=[*language.fields, "sort"])
-        condition = language.words if field is None else language.fields[field]
+        if name is not None and name not in language.fields:
+            raise InputError("filter_invalid.field", field=name, fields=[*language.fields, "sort"])
+        condition = language.words if name is None else language.fields[name]
         either = or_(*(condition(value, now_us) for value in values))
         conditions.append(not_(func.coalesce(either, False)) if term["minus"] else either)
-        if field is not None and not term["minus"]:
-            positive[field] = values, either
+        if name is not None and not term["minus"]:
+            positive[name] = values, either
     chosen = language.sorts[sort]
     tie = [each for each in language.tie if each is not chosen]
-    return Filter(tuple(conditions), (chosen, *tie), falls, positive)
+    return Filter((chosen, *tie), tuple(conditions), falls, text, positive)
 
 
 def _require_storable(values: list[str]) -> None:
@@ -127,12 +128,6 @@ def _require_storable(values: list[str]) -> None:
     for each in values:
         if "\0" in each or any("\ud800" <= character <= "\udfff" for character in each):
             raise InputError("filter_invalid.characters", text=ascii(each))
-
-
-def _end(pattern: re.Pattern[str], text: str, at: int) -> int:
-    """Return where a pattern's match ends that begins at a position; the position itself without a match."""
-    found = pattern.match(text, at)
-    return at if found is None else found.end()
 
 
 def _unquoted(value: str) -> str:

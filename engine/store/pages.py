@@ -1,14 +1,15 @@
 """Pages of lists: a bounded number of rows and bytes, and a signed cursor of the next page."""
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any, Generic, TypeVar
+from typing import Any, TypeVar
 
 from sqlalchemy import ColumnElement, Connection, Select, String
 
 from lodger.engine.core.errors import InputError
 from lodger.engine.store.drivers import driver_of
+from lodger.engine.store.list_filter import Filter
 from lodger.engine.store.records import AnyRow, Json, Page, PageOrder
-from lodger.engine.store.signing_keys import encode_cursor
+from lodger.engine.store.signing_keys import decode_cursor, encode_cursor
 
 T = TypeVar("T")
 
@@ -17,32 +18,39 @@ MAX_ROWS = 10_000
 MAX_BYTES = 8 * 1024 * 1024
 
 
-class LimitedList(list[T], Generic[T]):
-    """Entries of one page.
-
-    Attributes:
-        places: the place of each entry in the list.
-        more: whether entries may follow.
-        end: place where the next page begins; None: after the last entry.
-    """
-
-    __slots__ = ("end", "more", "places")
-
-    def __init__(self, entries: Iterable[T], places: list[Json], *, more: bool = False) -> None:
-        super().__init__(entries)
-        self.places = places
-        self.more = more
-        self.end: Json = None
-
-
 def read(
     connection: Connection,
+    of: str,
+    found: Filter,
     statement: Select[Any],
-    limit: int | None,
     make: Callable[[list[AnyRow]], list[T]],
-    keys: Sequence[ColumnElement[Any]],
-) -> LimitedList[T]:
-    """Read up to ``limit`` rows and MAX_BYTES (all rows if None), and convert them with ``make``.
+    limit: int | None,
+    cursor: str | None,
+) -> Page[T]:
+    """Return a page of the rows of a statement that match a filter, in its order, converted with ``make``.
+
+    Args:
+        of: the list with all its filters.
+        limit: maximum number of entries; None for all of them.
+        cursor: ``next`` of the page before; None for the first one.
+
+    Raises:
+        InputError: cursor_invalid, limit_invalid.
+    """
+    ordered = found.apply(statement, begin(connection, of, cursor))
+    rows, places, more = read_rows(connection, ordered, limit, found.keys)
+    return page(connection, of, make(rows), places, more=more, falls=found.falls)
+
+
+def begin(connection: Connection, of: str, cursor: str | None) -> Json:
+    """Return the place after which the page of a cursor begins; None for the first page."""
+    return decode_cursor(connection, of, cursor) if cursor else None
+
+
+def read_rows(
+    connection: Connection, statement: Select[Any], limit: int | None, keys: Sequence[ColumnElement[Any]]
+) -> tuple[list[AnyRow], list[Json], bool]:
+    """Read up to ``limit`` rows and MAX_BYTES (all rows if None); return them, the place of each, and whether more may follow.
 
     Args:
         keys: columns by which the rows are in order: their values are a row's place.
@@ -62,16 +70,27 @@ def read(
         rows, more = rows[:limit], more or len(rows) > limit
     else:
         raise InputError("limit_invalid", limit=limit, maximum=MAX_ROWS)
-    return LimitedList(make(rows), [[getattr(row, name) for name in names] for row in rows], more=more)
+    return rows, [[getattr(row, name) for name in names] for row in rows], more
 
 
-def page(connection: Connection, of: str, found: LimitedList[T], *, falls: bool = True) -> Page[T]:
-    """Return entries as a page; the cursor of the next page encodes the place of the last entry.
+def page(
+    connection: Connection,
+    of: str,
+    entries: Iterable[T],
+    places: list[Json],
+    *,
+    more: bool,
+    falls: bool,
+    end: Json = None,
+) -> Page[T]:
+    """Return entries as a page; the cursor of the next page encodes the place where that begins.
 
     Args:
         of: the list with all its filters.
+        places: the place of each entry in the list.
+        more: whether entries may follow.
         falls: whether the places fall.
+        end: place where the next page begins; None: after the last entry.
     """
-    end = found.places[-1] if found.more and found.end is None else found.end
-    following = encode_cursor(connection, of, end) if found.more else None
-    return Page(found, following, PageOrder(of, found.places, falls, found.end))
+    following = encode_cursor(connection, of, places[-1] if end is None else end) if more else None
+    return Page(entries, following, PageOrder(of, places, falls, end))

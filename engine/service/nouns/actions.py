@@ -15,7 +15,7 @@ from lodger.engine.recurrence.duration import parse_duration
 from lodger.engine.service.bulk import Bulk, BulkResult, Matched
 from lodger.engine.service.nouns.base import Noun, aware, instant
 from lodger.engine.service.operations.declaration import Joinable, M, operation
-from lodger.engine.store import list_filter, pages, short_ids, signing_keys
+from lodger.engine.store import list_filter, short_ids
 from lodger.engine.store.actions import actions, activity, error_groups, monitoring, repeats
 from lodger.engine.store.actions.actions import Request
 from lodger.engine.store.actions.activity import Activity
@@ -92,15 +92,12 @@ class Actions(Noun[M]):
         wanted = list_filter.read(actions.language(), text, self._now_us)
         with self._reading(tenant_id) as connection:
             schedule_id = None if schedule is None else _schedule_id(connection, tenant_id, schedule)
-            of = f"actions:{(tenant_id, schedule_id, script)}:{text}"
             if before is not None:
                 before = short_ids.action_id(connection, tenant_id, before)
             if after is not None:
                 after = short_ids.action_id(connection, tenant_id, after)
-            last = signing_keys.decode_cursor(connection, of, cursor) if cursor else None
             sought = actions.ActionFilter(wanted, tenant_id, schedule_id, script)
-            found = actions.list_matching(connection, sought, limit=limit, before=before, after=after, place=last)
-            return pages.page(connection, of, found, falls=wanted.falls)
+            return actions.list_matching(connection, sought, limit, cursor, before=before, after=after)
 
     @operation("GET", "/tenants/{tenant_id}/actions-count", Role.VIEWER, everywhere=True)
     def count(self, tenant_id: str | None = None, *, filter: str | None = None) -> Matched:  # noqa: A002 - as above

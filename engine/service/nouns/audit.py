@@ -7,7 +7,7 @@ from lodger.engine.core.access.roles import Role
 from lodger.engine.service.bulk import Matched, counted
 from lodger.engine.service.nouns.base import Noun, aware
 from lodger.engine.service.operations.declaration import M, operation, stream
-from lodger.engine.store import audit, pages, signing_keys
+from lodger.engine.store import audit
 from lodger.engine.store.records import AuditEntry, Page
 
 # Inside the class ``list`` is a verb.
@@ -46,10 +46,7 @@ class Audit(Noun[M]):
         """
         sought = audit.AuditFilter(tenant_id, verb, target, actor, aware(since), aware(until))
         with self.context.database.read() as connection:
-            of = f"audit:{sought}{':oldest' if oldest else ''}"
-            (last,) = signing_keys.decode_cursor(connection, of, cursor) if cursor else (None,)
-            found = audit.list_page(connection, sought, limit=limit, last=last, oldest=oldest)
-            return pages.page(connection, of, found, falls=not oldest)
+            return audit.list_page(connection, sought, limit, cursor, oldest=oldest)
 
     @operation("GET", "/tenants/{tenant_id}/audit-count", Role.VIEWER, everywhere=True)
     def count(

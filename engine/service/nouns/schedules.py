@@ -20,7 +20,7 @@ from lodger.engine.service.bulk import Bulk, BulkResult, Matched
 from lodger.engine.service.nouns.base import Change, RulesArgument, StepsArgument, aware, specs
 from lodger.engine.service.nouns.preview import Previews, changed
 from lodger.engine.service.operations.declaration import UNCHANGED, Joinable, M, operation
-from lodger.engine.store import list_filter, pages, signing_keys
+from lodger.engine.store import list_filter
 from lodger.engine.store.actions import actions
 from lodger.engine.store.connection.joined import joining
 from lodger.engine.store.records import (
@@ -274,10 +274,7 @@ class Schedules(Previews[M]):
         """List a schedule's revisions, newest first."""
         with self.context.database.read() as connection:
             found = schedules.get(connection, tenant_id, schedule)
-            of = f"revisions:{tenant_id}:{found.id}"
-            (before,) = signing_keys.decode_cursor(connection, of, cursor) if cursor else (None,)
-            some = revisions.list_page(connection, tenant_id, found.id, before=before, limit=limit)
-            return pages.page(connection, of, some)
+            return revisions.list_page(connection, tenant_id, found.id, limit, cursor)
 
     @operation("GET", "/tenants/{tenant_id}/schedules/{schedule}/diff", Role.VIEWER)
     def diff(self, tenant_id: str, schedule: str, older: int, newer: int | None = None) -> ScheduleDiff:
@@ -370,13 +367,9 @@ class Schedules(Previews[M]):
         Raises:
             InputError: state_unknown, filter_invalid, cursor_invalid.
         """
-        text = list_filter.with_fields(filter, state=state)
-        wanted = self._filter(text, self._now_us)
+        wanted = self._filter(list_filter.with_fields(filter, state=state), self._now_us)
         with self._reading(tenant_id) as connection:
-            of = f"schedules:{tenant_id}:{text}"
-            place = signing_keys.decode_cursor(connection, of, cursor) if cursor else None
-            found = schedules.list_page(connection, tenant_id, wanted, place=place, limit=limit)
-            return pages.page(connection, of, found, falls=wanted.falls)
+            return schedules.list_page(connection, tenant_id, wanted, limit, cursor)
 
     def _filter(self, text: str | None, now_us: int) -> list_filter.Filter:
         """Return the filter of a list of schedules."""

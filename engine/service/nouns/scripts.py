@@ -29,7 +29,7 @@ from lodger.engine.service.checks.trial_budget import TrialBudget
 from lodger.engine.service.effect_diff import lines
 from lodger.engine.service.nouns.base import Noun, aware
 from lodger.engine.service.operations.declaration import UNCHANGED, Endpoint, M, local, operation
-from lodger.engine.store import list_filter, pages, signing_keys
+from lodger.engine.store import list_filter
 from lodger.engine.store.connection.database import read_together
 from lodger.engine.store.context import StoreContext
 from lodger.engine.store.records import Checked, DryRun, Json, Page, Script, ScriptDiff, ScriptVersion
@@ -414,10 +414,7 @@ class Scripts(Noun[M]):
     ) -> VersionPage:
         """List a script's versions, newest first."""
         with self.context.database.read() as connection:
-            of = f"versions:{tenant_id}:{name}"
-            (before,) = signing_keys.decode_cursor(connection, of, cursor) if cursor else (None,)
-            found = scripts.versions(connection, tenant_id, name, before=before, limit=limit)
-            return pages.page(connection, of, found)
+            return scripts.versions(connection, tenant_id, name, limit, cursor)
 
     @operation("GET", "/tenants/{tenant_id}/scripts/{name}/diff", Role.VIEWER)
     def diff(self, tenant_id: str, name: str, older: int, newer: int | None = None) -> ScriptDiff:
@@ -498,10 +495,7 @@ class Scripts(Noun[M]):
         """
         wanted = list_filter.read(scripts.language(), filter, self._now_us)
         with self._reading(tenant_id) as connection:
-            of = f"scripts:{tenant_id}:{filter or ''}"
-            place = signing_keys.decode_cursor(connection, of, cursor) if cursor else None
-            found = scripts.list_page(connection, tenant_id, wanted, place=place, limit=limit)
-            return pages.page(connection, of, found, falls=wanted.falls)
+            return scripts.list_page(connection, tenant_id, wanted, limit, cursor)
 
     @operation("GET", "/tenants/{tenant_id}/scripts-count", Role.VIEWER, everywhere=True)
     def count(self, tenant_id: str | None = None, *, filter: str | None = None) -> Matched:  # noqa: A002 - as above
@@ -511,4 +505,4 @@ class Scripts(Noun[M]):
             InputError: filter_invalid.
         """
         wanted = list_filter.read(scripts.language(), filter, self._now_us)
-        return self._count(scripts.matching(tenant_id, wanted), tenant_id)
+        return self._count(wanted.apply(scripts.own(tenant_id)), tenant_id)

@@ -10,7 +10,7 @@ from lodger.engine.policy.budget_table import STORAGE, STORAGE_HELP
 from lodger.engine.service.bulk import Matched
 from lodger.engine.service.nouns.base import Noun
 from lodger.engine.service.operations.declaration import UNCHANGED, Joinable, M, operation
-from lodger.engine.store import list_filter, pages, signing_keys
+from lodger.engine.store import list_filter
 from lodger.engine.store.connection.joined import joining
 from lodger.engine.store.queue import ready_queue
 from lodger.engine.store.records import Page, Tenant
@@ -100,11 +100,9 @@ class Tenants(Noun[M]):
         Raises:
             InputError: filter_invalid, cursor_invalid.
         """
-        wanted, of = list_filter.read(tenants.language(), filter, self._now_us), f"tenants:{filter or ''}"
+        wanted = list_filter.read(tenants.language(), filter, self._now_us)
         with self.context.database.read() as connection:
-            place = signing_keys.decode_cursor(connection, of, cursor) if cursor else None
-            found = tenants.list_page(connection, wanted, place=place, limit=limit)
-            return pages.page(connection, of, found, falls=wanted.falls)
+            return tenants.list_page(connection, wanted, limit, cursor)
 
     @operation("GET", "/tenants-count", Role.AUDITOR)
     def count(self, *, filter: str | None = None) -> Matched:  # noqa: A002 - as above
@@ -132,12 +130,8 @@ class Tenants(Noun[M]):
         Raises:
             InputError: filter_invalid, cursor_invalid, limit_invalid.
         """
-        of, now_us = f"tenant activity:{filter or ''}", self._now_us
-        wanted, _statement = tenant_activity.find(now_us, filter)
         with self.context.database.read() as connection:
-            place = signing_keys.decode_cursor(connection, of, cursor) if cursor else None
-            found = tenant_activity.list_page(self.context, connection, now_us, filter, place, limit)
-            return pages.page(connection, of, found, falls=wanted.falls)
+            return tenant_activity.list_page(self.context, connection, self._now_us, filter, limit, cursor)
 
     @operation("PATCH", "/tenants/{tenant_id}", Role.OPERATOR, tagged=True)
     def edit(

@@ -9,7 +9,6 @@ from lodger.engine.core.errors import InputError
 from lodger.engine.core.states import RoleName
 from lodger.engine.service.nouns.base import Noun, aware
 from lodger.engine.service.operations.declaration import M, local, operation
-from lodger.engine.store import pages, signing_keys
 from lodger.engine.store.records import CreatedToken, Page, SignInLink, Token
 from lodger.engine.store.tenants import sign_in_codes, tenants, tokens
 
@@ -144,7 +143,4 @@ class Tokens(Noun[M]):
             NotFound: tenant_unknown.
         """
         with self._reading(tenant_id) as connection:
-            of = f"tokens:{tenant_id}"
-            (before,) = signing_keys.decode_cursor(connection, of, cursor) if cursor else (None,)
-            found = tokens.list_page(connection, tenant_id, limit=limit, before=before)
-            return pages.page(connection, of, found)
+            return tokens.list_page(connection, tenant_id, limit, cursor)

@@ -21,10 +21,9 @@ from lodger.engine.store.connection.database import read_together
 from lodger.engine.store.context import StoreContext
 from lodger.engine.store.drivers.expressions import indexed_by
 from lodger.engine.store.lifecycle.running_lines import LogStream, decode_lines
-from lodger.engine.store.pages import LimitedList
 from lodger.engine.store.queue import ready_queue, schedule_concurrency, version_pins
 from lodger.engine.store.queue.stops import cancel_where
-from lodger.engine.store.records import Action, AnyRow, Attempt, Json
+from lodger.engine.store.records import Action, AnyRow, Attempt, Json, Page
 from lodger.engine.store.rows import record
 from lodger.engine.store.schedules import schedules
 from lodger.engine.store.schema import scheduling as tables
@@ -336,22 +335,23 @@ def identities(filters: ActionFilter) -> sa.Select[Any]:
 def list_matching(
     connection: sa.Connection,
     filters: ActionFilter,
+    limit: int | None,
+    cursor: str | None,
     *,
-    limit: int | None = 100,
-    before: str | None = None,
-    after: str | None = None,
-    place: Sequence[Any] | None = None,
-) -> LimitedList[Action]:
-    """Return actions, newest first or in the filter's order.
+    before: str | None,
+    after: str | None,
+) -> Page[Action]:
+    """Return a page of actions, newest first or in the filter's order.
 
     A page with a limit looks at MOST_LOOKED_AT actions: where few of them match it has fewer entries, and the next page goes on.
     An order other than by creation sorts so many at a time.
 
     Args:
         before, after: only actions created before, or after, the one with this id.
-        place: place in the order at which the previous page ended.
     """
     found = filters.found
+    of = f"actions:{(filters.tenant_id, filters.schedule_id, filters.script)}:{found.text}"
+    place = pages.begin(connection, of, cursor)
     between: list[sa.ColumnElement[bool]] = []
     if before is not None:
         between.append(_a.id < before if is_id(before) else sa.false())
@@ -359,16 +359,15 @@ def list_matching(
         between.append(_a.id > after if is_id(after) else sa.false())
     statement = _filtered(filters).where(*between)
     if not found.conditions and filters.script is None and found.keys[0] is _a.id:
-        return pages.read(connection, found.apply(statement, place), limit, _actions, found.keys)
+        return pages.read(connection, of, found, statement, _actions, limit, cursor)
     part = _Part.of(connection, filters, found, between, place, whole=limit is None)
     within = None if place is None or part.is_order else place[1:]
     ordered = replace(found, conditions=(*part.conditions, *part.rest)).apply(statement, within or None)
-    listed = pages.read(connection, ordered, limit, _actions, found.keys)
+    rows, places, more = pages.read_rows(connection, ordered, limit, found.keys)
     if not part.is_order:
-        listed.places = [[part.start, *each] for each in listed.places]
-    if not listed.more and part.end is not None:
-        listed.more, listed.end = True, [part.end]
-    return listed
+        places = [[part.start, *each] for each in places]
+    end = None if more or part.end is None else [part.end]
+    return pages.page(connection, of, _actions(rows), places, more=more or end is not None, falls=found.falls, end=end)
 
 
 def count_matching(connection: sa.Connection, filters: ActionFilter) -> tuple[int, bool]:

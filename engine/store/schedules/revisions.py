@@ -18,11 +18,12 @@ from lodger.engine.policy.conduct import Conduct, parse_conduct
 from lodger.engine.policy.plan import parse_missed, parse_overlap
 from lodger.engine.policy.retry import parse_retry
 from lodger.engine.recurrence.search import SearchedTo
+from lodger.engine.store import pages
 from lodger.engine.store.bulk import insert_many
 from lodger.engine.store.context import StoreContext, dump_json, dump_params
-from lodger.engine.store.pages import LimitedList, read
+from lodger.engine.store.list_filter import Filter
 from lodger.engine.store.queue.placements import require_placement
-from lodger.engine.store.records import AnyRow, Json, ScheduleRevision, Tenant
+from lodger.engine.store.records import AnyRow, Json, Page, ScheduleRevision, Tenant
 from lodger.engine.store.revision_cache import PreparedRules, decode_rules, encode_rules
 from lodger.engine.store.rows import record
 from lodger.engine.store.schema import scheduling as tables
@@ -204,23 +205,17 @@ def get(connection: Connection, tenant_id: str, schedule_id: str, number: int) -
 
 
 def list_page(
-    connection: Connection, tenant_id: str, schedule_id: str, *, before: int | None = None, limit: int | None = None
-) -> LimitedList[ScheduleRevision]:
-    """Return revisions older than ``before``, newest first."""
-    statement = _select(tenant_id, schedule_id).order_by(_r.revision.desc())
+    connection: Connection, tenant_id: str, schedule_id: str, limit: int | None, cursor: str | None
+) -> Page[ScheduleRevision]:
+    """Return a page of the revisions of a schedule, newest first."""
 
     def make_revisions(rows: list[AnyRow]) -> list[ScheduleRevision]:
         """Return the revisions of rows, with the names of their scripts."""
         named = step_names(connection, rows)
         return [_revision(row, named) for row in rows]
 
-    return read(
-        connection,
-        statement if before is None else statement.where(_r.revision < before),
-        limit,
-        make_revisions,
-        [_r.revision],
-    )
+    of, newest = f"revisions:{tenant_id}:{schedule_id}", Filter((_r.revision,))
+    return pages.read(connection, of, newest, _select(tenant_id, schedule_id), make_revisions, limit, cursor)
 
 
 def step_names(connection: Connection, rows: Sequence[AnyRow]) -> dict[str, str]:

@@ -1,19 +1,19 @@
 """Queries on schedules: a schedule with its present revision and clock as one record, its counters and its last run."""
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, Select, bindparam, func, literal_column, select, union_all
+from sqlalchemy import Connection, Select, bindparam, func, literal_column, select, union_all
 
 from lodger.engine.core.clock import from_us_or_none, to_us
 from lodger.engine.core.errors import InputError, NotFound
 from lodger.engine.core.ids import is_id
 from lodger.engine.recurrence.on_changes import END
 from lodger.engine.recurrence.rule import ScheduleRules
-from lodger.engine.store import list_filter, short_ids
+from lodger.engine.store import list_filter, pages, short_ids
 from lodger.engine.store.drivers import prepared
-from lodger.engine.store.pages import LimitedList, read
-from lodger.engine.store.records import AnyRow, Counters, LastRun, Schedule
+from lodger.engine.store.records import AnyRow, Counters, LastRun, Page, Schedule
 from lodger.engine.store.revision_cache import decode_rules, zone_of
 from lodger.engine.store.rows import record
 from lodger.engine.store.schedules import revisions
@@ -104,13 +104,12 @@ def list_page(
     connection: Connection,
     tenant_id: str | None,
     found: list_filter.Filter,
-    *,
-    place: Sequence[Any] | None = None,
-    limit: int | None = None,
-) -> LimitedList[Schedule]:
-    """Return the schedules of a tenant, or of all, that match a filter, in its order, beginning after a place."""
-    statement = found.apply(_joined(tenant_id).where(_s.deleted_us.is_(None)), place)
-    return _read(connection, statement, limit, found.keys)
+    limit: int | None,
+    cursor: str | None,
+) -> Page[Schedule]:
+    """Return a page of the schedules of a tenant, or of all, that match a filter."""
+    of, statement = f"schedules:{tenant_id}:{found.text}", _joined(tenant_id).where(_s.deleted_us.is_(None))
+    return pages.read(connection, of, found, statement, partial(_schedules, connection), limit, cursor)
 
 
 def deleted(connection: Connection, tenant_id: str, schedule_id: str) -> Schedule:
@@ -140,20 +139,14 @@ def _joined(tenant_id: str | None) -> Select[Any]:
 
 def _where(connection: Connection, tenant_id: str, *which: Any) -> list[Schedule]:
     """Return the schedules of a tenant that satisfy conditions, by name."""
-    return _read(connection, _joined(tenant_id).where(*which).order_by(_s.tenant_id, _s.name), None, ())
+    rows = connection.execute(_joined(tenant_id).where(*which).order_by(_s.tenant_id, _s.name)).all()
+    return _schedules(connection, rows)
 
 
-def _read(
-    connection: Connection, statement: Select[Any], limit: int | None, keys: Sequence[ColumnElement[Any]]
-) -> LimitedList[Schedule]:
-    """Return the schedules of a query."""
-
-    def make_schedules(rows: list[AnyRow]) -> list[Schedule]:
-        """Return the schedules of rows, with the names of their scripts."""
-        named = revisions.step_names(connection, rows)
-        return [_schedule(row, named) for row in rows]
-
-    return read(connection, statement, limit, make_schedules, keys)
+def _schedules(connection: Connection, rows: Sequence[AnyRow]) -> list[Schedule]:
+    """Return the schedules of rows, with the names of their scripts."""
+    named = revisions.step_names(connection, rows)
+    return [_schedule(row, named) for row in rows]
 
 
 _END_US = to_us(END)

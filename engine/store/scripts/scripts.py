@@ -2,7 +2,7 @@
 
 import hashlib
 import json
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from sqlalchemy import ColumnElement, Connection, Integer, Select, bindparam, case, func, select, text, update
@@ -19,10 +19,9 @@ from lodger.engine.store.bulk import insert_many, update_row
 from lodger.engine.store.context import StoreContext
 from lodger.engine.store.drivers import prepared
 from lodger.engine.store.drivers.prepared import Prepared
-from lodger.engine.store.pages import LimitedList
 from lodger.engine.store.queue import ready_queue
 from lodger.engine.store.queue.stops import hand_back
-from lodger.engine.store.records import AnyRow, Script, ScriptVersion
+from lodger.engine.store.records import AnyRow, Page, Script, ScriptVersion
 from lodger.engine.store.rows import record
 from lodger.engine.store.schema.scheduling import actions, script_versions, scripts
 from lodger.engine.store.scripts.content import Content, ScriptInput, read
@@ -243,16 +242,13 @@ def find_latest(connection: Connection, tenant_id: str, name: str) -> ScriptVers
 
 
 def versions(
-    connection: Connection, tenant_id: str, name: str, *, before: int | None = None, limit: int | None = None
-) -> LimitedList[ScriptVersion]:
-    """Return versions older than ``before``, newest first."""
+    connection: Connection, tenant_id: str, name: str, limit: int | None, cursor: str | None
+) -> Page[ScriptVersion]:
+    """Return a page of the versions of a script, newest first."""
     get(connection, tenant_id, name)
-    statement = _with_name.where(scripts.c.tenant_id == tenant_id, scripts.c.name == name)
-    if before is not None:
-        statement = statement.where(script_versions.c.version < before)
-    number = script_versions.c.version
-    statement = statement.order_by(number.desc())
-    return pages.read(connection, statement, limit, lambda rows: [_version(row) for row in rows], [number])
+    of, newest = f"versions:{tenant_id}:{name}", list_filter.Filter((script_versions.c.version,))
+    mine = _with_name.where(scripts.c.tenant_id == tenant_id, scripts.c.name == name)
+    return pages.read(connection, of, newest, mine, lambda rows: [_version(row) for row in rows], limit, cursor)
 
 
 def language() -> list_filter.Language:
@@ -281,22 +277,20 @@ def language() -> list_filter.Language:
     )
 
 
-def matching(tenant_id: str | None, found: list_filter.Filter, place: Sequence[Any] | None = None) -> Select[Any]:
-    """Return the statement of the own scripts of a tenant, or of all, that match a filter, in its order after a place."""
-    own = scripts.c.tenant_id != PLATFORM if tenant_id is None else scripts.c.tenant_id == tenant_id
-    return found.apply(_latest.where(own), place)
+def own(tenant_id: str | None) -> Select[Any]:
+    """Return the statement of the own scripts of a tenant, or of all."""
+    return _latest.where(scripts.c.tenant_id != PLATFORM if tenant_id is None else scripts.c.tenant_id == tenant_id)
 
 
 def list_page(
     connection: Connection,
     tenant_id: str | None,
     found: list_filter.Filter,
-    *,
-    place: Sequence[Any] | None = None,
-    limit: int | None = None,
-) -> LimitedList[Script]:
-    """Return the own scripts of a tenant, or of all, that match a filter, in its order, beginning after a place."""
-    return pages.read(connection, matching(tenant_id, found, place), limit, _scripts, found.keys)
+    limit: int | None,
+    cursor: str | None,
+) -> Page[Script]:
+    """Return a page of the own scripts of a tenant, or of all, that match a filter."""
+    return pages.read(connection, f"scripts:{tenant_id}:{found.text}", found, own(tenant_id), _scripts, limit, cursor)
 
 
 def list_offered(connection: Connection) -> list[Script]:

@@ -1,6 +1,5 @@
 """Tenants with their activity: runs and budgets of the present UTC day, failures of the last 24 hours, the latest action."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
@@ -10,11 +9,12 @@ from sqlalchemy import ColumnElement, Connection, func, literal, select
 from lodger.engine.core.clock import from_us
 from lodger.engine.core.errors import InputError
 from lodger.engine.core.ids import PLATFORM, id_time_us
-from lodger.engine.store import list_filter
+from lodger.engine.store import list_filter, pages
 from lodger.engine.store.context import StoreContext
 from lodger.engine.store.drivers import driver_of
 from lodger.engine.store.drivers.expressions import indexed_by
-from lodger.engine.store.pages import MAX_ROWS, LimitedList, read
+from lodger.engine.store.pages import MAX_ROWS
+from lodger.engine.store.records import Json, Page
 from lodger.engine.store.rows import record
 from lodger.engine.store.schema.scheduling import FAILED, actions, is_one_of, tenants, usage_days
 from lodger.engine.store.tenants.tenants import language as of_tenants
@@ -95,11 +95,12 @@ def list_page(
     connection: Connection,
     now_us: int,
     text: str | None,
-    place: Sequence[Any] | None,
     limit: int,
-) -> LimitedList[TenantActivity]:
-    """Return the tenants that match a filter, in its order, beginning after a place."""
+    cursor: str | None,
+) -> Page[TenantActivity]:
+    """Return a page of the tenants that match a filter."""
     wanted, statement = find(now_us, text)
+    of = f"tenant activity:{wanted.text}"
 
     def make_activities(rows: list[Any]) -> list[TenantActivity]:
         """Return the activities of rows, with the usage of the present day."""
@@ -107,13 +108,14 @@ def list_page(
         return [_made(row, usages[row.id]) for row in rows]
 
     if wanted.keys[0] is _BY_BUDGET:
+        place = pages.begin(connection, of, cursor)
         places, more = _by_budget(context, connection, now_us, wanted, place, limit)
         ids = [each[1] for each in places]
         found = {
             each.id: each for each in make_activities(list(connection.execute(statement.where(tenants.c.id.in_(ids)))))
         }
-        return LimitedList([found[each] for each in ids], places, more=more)
-    return read(connection, wanted.apply(statement, place), limit, make_activities, wanted.keys)
+        return pages.page(connection, of, [found[each] for each in ids], places, more=more, falls=wanted.falls)
+    return pages.read(connection, of, wanted, statement, make_activities, limit, cursor)
 
 
 def _by_budget(
@@ -121,7 +123,7 @@ def _by_budget(
     connection: Connection,
     now_us: int,
     wanted: list_filter.Filter,
-    place: Sequence[Any] | None,
+    place: Json,
     limit: int,
 ) -> tuple[list[Any], bool]:
     """Return the places of a page of tenants, use of the fullest budget and id, and whether more follow.

@@ -1,10 +1,10 @@
 """Tenants: create, suspend, resume, delete. Each takes effect at once, on clocks, waiting and running actions."""
 
 import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from sqlalchemy import Connection, Select, bindparam, delete, insert, select, update
+from sqlalchemy import Connection, bindparam, delete, insert, select, update
 from sqlalchemy.exc import IntegrityError
 
 from lodger.engine.core.access import names
@@ -15,17 +15,16 @@ from lodger.engine.policy import budget_table
 from lodger.engine.policy.budget_table import ALLOWANCE_NAMES as ALLOWED
 from lodger.engine.policy.budget_table import Allowance
 from lodger.engine.recurrence.calendar.zones import zone
-from lodger.engine.store import list_filter
+from lodger.engine.store import list_filter, pages
 from lodger.engine.store.bulk import insert_many, update_row
 from lodger.engine.store.content_cache import PROCESS_LIMITS, ContentCache, combined
 from lodger.engine.store.context import StoreContext
 from lodger.engine.store.drivers import prepared
 from lodger.engine.store.drivers.prepared import Prepared
 from lodger.engine.store.lifecycle import tick
-from lodger.engine.store.pages import LimitedList, read
 from lodger.engine.store.queue import ready_queue
 from lodger.engine.store.queue.stops import hand_back
-from lodger.engine.store.records import AnyRow, Tenant
+from lodger.engine.store.records import AnyRow, Page, Tenant
 from lodger.engine.store.rows import record
 from lodger.engine.store.schema import feeds
 from lodger.engine.store.schema.metadata import metadata
@@ -196,16 +195,11 @@ def language() -> list_filter.Language:
     )
 
 
-def matching(found: list_filter.Filter, place: Sequence[Any] | None = None) -> Select[Any]:
-    """Return the statement of tenants that are not deleted, without the platform, that match a filter, in its order after a place."""
-    return found.apply(_with_plan.where(tenants.c.state != "deleted", tenants.c.id != PLATFORM), place)
-
-
-def list_page(
-    connection: Connection, found: list_filter.Filter, *, place: Sequence[Any] | None = None, limit: int | None = None
-) -> LimitedList[Tenant]:
-    """Return tenants that match a filter, in its order, beginning after a place."""
-    return read(connection, matching(found, place), limit, lambda rows: [_tenant(row) for row in rows], found.keys)
+def list_page(connection: Connection, found: list_filter.Filter, limit: int | None, cursor: str | None) -> Page[Tenant]:
+    """Return a page of the tenants that match a filter and are not deleted, without the platform."""
+    living = _with_plan.where(tenants.c.state != "deleted", tenants.c.id != PLATFORM)
+    of = f"tenants:{found.text}"
+    return pages.read(connection, of, found, living, lambda rows: [_tenant(row) for row in rows], limit, cursor)
 
 
 def edit(context: StoreContext, connection: Connection, tenant_id: str, wanted: Mapping[str, Any]) -> Tenant:

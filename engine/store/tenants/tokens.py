@@ -10,11 +10,12 @@ from sqlalchemy import Connection, and_, insert, or_, select, update
 from lodger.engine.core.access.roles import Caller, Role
 from lodger.engine.core.errors import InputError, NotFound
 from lodger.engine.core.ids import is_id
+from lodger.engine.store import pages
 from lodger.engine.store.bulk import update_row
 from lodger.engine.store.context import StoreContext
 from lodger.engine.store.drivers import prepared
-from lodger.engine.store.pages import LimitedList, read
-from lodger.engine.store.records import AnyRow, CreatedToken, Token
+from lodger.engine.store.list_filter import Filter
+from lodger.engine.store.records import AnyRow, CreatedToken, Page, Token
 from lodger.engine.store.rows import record
 from lodger.engine.store.schema.access import sessions, tokens
 from lodger.engine.store.tenants import tenants
@@ -100,16 +101,11 @@ def get(connection: Connection, token: str, tenant_id: str | None = None) -> Tok
     return _token(row)
 
 
-def list_page(
-    connection: Connection, tenant_id: str | None, *, limit: int | None, before: str | None
-) -> LimitedList[Token]:
-    """Return tokens, newest first, revoked and expired ones included."""
-    statement = select(tokens).order_by(_t.id.desc())
-    if tenant_id is not None:
-        statement = statement.where(_t.tenant_id == tenant_id)
-    if before is not None:
-        statement = statement.where(_t.id < before)
-    return read(connection, statement, limit, lambda rows: [_token(row) for row in rows], [_t.id])
+def list_page(connection: Connection, tenant_id: str | None, limit: int | None, cursor: str | None) -> Page[Token]:
+    """Return a page of the tokens, newest first, revoked and expired ones included."""
+    of, newest = f"tokens:{tenant_id}", Filter((_t.id,))
+    mine = select(tokens) if tenant_id is None else select(tokens).where(_t.tenant_id == tenant_id)
+    return pages.read(connection, of, newest, mine, lambda rows: [_token(row) for row in rows], limit, cursor)
 
 
 def revoke(connection: Connection, token: str, now_us: int) -> Token:
