@@ -55,7 +55,8 @@ def begin_session(
         sessions.end(connection, before)
     audit_context = AuditContext(caller.called, "http", request_id=request_id(request))
     doing = audit.AuditSubject("sessions.begin", caller.tenant_id, caller.token_id, caller.name)
-    audit.write(context, connection, audit_context, doing, None, {"address": client(request), "by": by}, now_us)
+    after = {"address": client(request), "by": by}
+    audit.write(connection, [audit.row(context, audit_context, doing, None, after, now_us)])
     return sessions.begin(connection, caller, now_us, **more)
 
 

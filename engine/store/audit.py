@@ -2,7 +2,7 @@
 
 import hashlib
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -39,24 +39,9 @@ class AuditSubject:
     named: str | None = None
 
 
-def write(
-    context: StoreContext,
-    connection: Connection,
-    audit_context: AuditContext,
-    doing: AuditSubject,
-    before: Json,
-    after: Json,
-    now_us: int,
-    *,
-    brief: bool = False,
-) -> None:
-    """Insert an audit row.
-
-    Args:
-        before, after: JSON values; None if the target does not exist.
-        brief: store only lengths and digests, for a tenant that has used up its storage.
-    """
-    insert_many(connection, audit, [row(context, audit_context, doing, before, after, now_us, brief=brief)])
+def write(connection: Connection, rows: Sequence[dict[str, Any]]) -> None:
+    """Insert audit rows, made by :func:`row`."""
+    insert_many(connection, audit, rows)
 
 
 def row(
@@ -69,7 +54,12 @@ def row(
     *,
     brief: bool = False,
 ) -> dict[str, Any]:
-    """Return the row that :func:`write` inserts."""
+    """Return an audit row.
+
+    Args:
+        before, after: JSON values; None if the target does not exist.
+        brief: store only lengths and digests, for a tenant that has used up its storage.
+    """
     maximum = 0 if brief else MAX_BYTES
     return {
         "tenant_id": PLATFORM if doing.tenant_id is None else doing.tenant_id,

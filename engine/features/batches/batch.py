@@ -18,13 +18,11 @@ from lodger.engine.recurrence.rule import ScheduleRules
 from lodger.engine.service.nouns.base import Change, aware, to_audit_json
 from lodger.engine.service.nouns.schedules import Schedules, wish_of
 from lodger.engine.store import audit
-from lodger.engine.store.bulk import insert_many
 from lodger.engine.store.context import StoreContext
 from lodger.engine.store.queue import ready_queue
 from lodger.engine.store.revision_cache import PreparedRules
 from lodger.engine.store.schedules import schedules
 from lodger.engine.store.schedules.revisions import ScheduleFields
-from lodger.engine.store.schema.access import audit as audit_rows
 from lodger.engine.store.scripts import scripts
 from lodger.engine.store.scripts.content import Content, read
 from lodger.engine.store.scripts.linking import link
@@ -157,7 +155,7 @@ class Storing:
                         made["kept"] += 1
                     else:
                         made[kind] += 1
-        insert_many(self._connection, audit_rows, self._audit)
+        audit.write(self._connection, self._audit)
         unchecked = sum(reason is not None for _content, reason in self._prepared.contents.values())
         return Batch(made["tenants"], made["scripts"], made["schedules"], made["kept"], unchecked)
 

@@ -91,7 +91,8 @@ def _changed(system: "System", before: TenantPlace, **values: Any) -> TenantPlac
             was, now = (
                 {"ledger": each.ledger, "target": each.target, "source": each.source} for each in (before, after)
             )
-            audit.write(context, connection, current_audit_context(), doing, was, now, context.clock.now_us())
+            row = audit.row(context, current_audit_context(), doing, was, now, context.clock.now_us())
+            audit.write(connection, [row])
             return after
 
     return system.home.run(change)

@@ -289,7 +289,7 @@ def _promote_agreed(context: StoreContext, connection: sa.Connection, tenant_id:
         return
     before, after = ({"version": each.version, "digest": each.digest} for each in (live, made))
     doing = audit.AuditSubject("scripts.promote", tenant_id, live.script_id, name)
-    audit.write(context, connection, by, doing, before, after, now_us)
+    audit.write(connection, [audit.row(context, by, doing, before, after, now_us)])
 
 
 def miss(connection: sa.Connection, missed: Iterable[tuple[str, str, int]]) -> None:

@@ -134,16 +134,10 @@ class Change:
             if tenant and over and over.is_near and (self._declared.stores or self._declared.requests):
                 asked = storage_usage.ask_excess(self._context, self.connection, tenant)
             brief = over is not None and (over.kept or over.audit)
-            audit.write(
-                self._context,
-                self.connection,
-                self.audit_context,
-                self._doing,
-                self._before,
-                self._after,
-                now_us,
-                brief=brief,
+            row = audit.row(
+                self._context, self.audit_context, self._doing, self._before, self._after, now_us, brief=brief
             )
+            audit.write(self.connection, [row])
         if self.audit_context.remember is not None:
             self.audit_context.remember(self.connection, self._answer)
         if asked is not None:

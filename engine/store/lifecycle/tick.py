@@ -299,17 +299,12 @@ def _pause_with_note(context: StoreContext, connection: Connection, row: AnyRow,
     _update_clocks.rows(connection, [_clock_values(row, "paused", None, row.accounted_us)])
     mine = (schedules.c.tenant_id == row.tenant_id, schedules.c.id == row.schedule_id)
     name = connection.scalar(update(schedules).where(*mine).values(note=why).returning(schedules.c.name))
-    doing = audit.AuditSubject("schedules.pause", row.tenant_id, row.schedule_id, name)
-    after = {"state": "paused", "note": why}
-    audit.write(
-        context,
-        connection,
+    by, doing = (
         AuditContext("engine", "node", why),
-        doing,
-        {"state": row.state},
-        after,
-        context.clock.now_us(),
+        audit.AuditSubject("schedules.pause", row.tenant_id, row.schedule_id, name),
     )
+    before, after = {"state": row.state}, {"state": "paused", "note": why}
+    audit.write(connection, [audit.row(context, by, doing, before, after, context.clock.now_us())])
 
 
 def _unfinished_counts(revision: Revision, unfinished: Unfinished) -> UnfinishedCounts:
