@@ -322,11 +322,11 @@ def _wait_reasons(
         if row.held:
             return "predecessor", None
         needs = f"{row.requires} {tenant.labels}".strip()
-        able = [node for node in living if carries(node.labels, needs)]
+        able = [node for node in living if carries(node.labels.split(), needs)]
         if not able:
             return "no_node", needs or None
-        if all(node.paused or node.held for node in able):
-            why = "node_paused" if all(node.paused for node in able) else "node_clock"
+        if all(node.paused_us is not None or node.held is not None for node in able):
+            why = "node_paused" if all(node.paused_us is not None for node in able) else "node_clock"
             return why, " ".join(node.name for node in able)
         if row.tenant_id in budgets:
             return "budget", budgets[row.tenant_id]

@@ -113,12 +113,15 @@ _first = ManyRows(
 
 _of_handed = Prepared(lambda driver: _limit_each(_handed_queues(driver)))
 _running_of_handed = Prepared(
-    lambda driver: (
-        sa.select(actions.c.tenant_id, sa.func.count().label("number"))
-        .where(actions.c.tenant_id == sa.any_(driver.handed("queues", actions.c.tenant_id.type)), is_running)
-        .group_by(actions.c.tenant_id)
-    )
+    lambda driver: _counting_running(actions.c.tenant_id == sa.any_(driver.handed("queues", actions.c.tenant_id.type)))
 )
+_running = Prepared(lambda driver: _counting_running(driver.among(actions.c.tenant_id, "tenants")))
+
+
+def _counting_running(mine: sa.ColumnElement[bool]) -> sa.Select[Any]:
+    """Return the query that counts the running actions of the tenants that satisfy a condition."""
+    counted = sa.select(actions.c.tenant_id, sa.func.count().label("number"))
+    return counted.where(mine, is_running).group_by(actions.c.tenant_id)
 
 
 def _handed_queues(driver: Driver) -> Any:
@@ -173,15 +176,6 @@ def candidates(
     for each in found.values():
         each.sort(key=lambda row: (row.priority, row.due_at, row.id))
     return found
-
-
-_running = Prepared(
-    lambda driver: (
-        sa.select(actions.c.tenant_id, sa.func.count().label("number"))
-        .where(driver.among(actions.c.tenant_id, "tenants"), is_running)
-        .group_by(actions.c.tenant_id)
-    )
-)
 
 
 def running(connection: sa.Connection, tenant_ids: Iterable[str]) -> dict[str, int]:

@@ -1,7 +1,6 @@
 """Placements: the nodes that run a schedule placed on every node, and the actions of nodes that are gone."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from sqlalchemy import Connection, bindparam, func, select, update
 
@@ -24,16 +23,6 @@ PATIENCE_US = 60_000_000
 GONE = "node_gone"
 
 
-@dataclass(frozen=True, slots=True)
-class LivingNode:
-    """A living node with its labels, and whether it is paused, or held by a wrong clock."""
-
-    name: str
-    labels: frozenset[str]
-    paused: bool = False
-    held: bool = False
-
-
 def require_placement(conduct: Conduct, tenant_id: str) -> None:
     """Refuse placement on every node for schedules of tenants: only the platform's may use it.
 
@@ -49,23 +38,17 @@ _living = select(nodes.c.name, nodes.c.labels, nodes.c.paused_us, nodes.c.held).
 )
 
 
-def living_nodes(context: StoreContext, connection: Connection, now_us: int) -> list[LivingNode]:
-    """Return the nodes with a valid lease, by name, each name once."""
-    rows = connection.execute(_living, {"now": context.lease_us(connection, now_us)})
-    found = {
-        row.name: LivingNode(
-            row.name, frozenset(row.labels.split()), row.paused_us is not None, held=row.held is not None
-        )
-        for row in rows
-    }
+def living_nodes(context: StoreContext, connection: Connection, now_us: int) -> list[AnyRow]:
+    """Return the rows (name, labels, paused_us, held) of the nodes with a valid lease, by name, each name once."""
+    found = {row.name: row for row in connection.execute(_living, {"now": context.lease_us(connection, now_us)})}
     return [found[name] for name in sorted(found)]
 
 
-def node_keys(revision: Revision, nodes: Sequence[LivingNode]) -> list[str | None]:
+def node_keys(revision: Revision, nodes: Sequence[AnyRow]) -> list[str | None]:
     """Return the node keys of a schedule's next actions: '' for any node, or the name of each matching node, or None without one."""
     if not revision.everywhere:
         return [""]
-    return [node.name for node in nodes if carries(node.labels, revision.requires)] or [None]
+    return [node.name for node in nodes if carries(node.labels.split(), revision.requires)] or [None]
 
 
 _required = select(turn_rows.c.tenant_id, turn_rows.c.requires).where(

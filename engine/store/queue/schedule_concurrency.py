@@ -1,7 +1,8 @@
 """Order of the actions of one schedule: which are held, which starts next, and the number of consecutive failures."""
 
+from collections import Counter
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 from sqlalchemy import Connection, any_, case, exists, func, literal_column, select, update
@@ -93,38 +94,32 @@ def ask_unfinished(connection: Connection) -> Callable[[], dict[tuple[str, str],
 
 def _counted(rows: Iterable[Any]) -> dict[tuple[str, str], Unfinished]:
     """Return the numbers of unfinished actions by schedule and node key, from rows of a count."""
-    found: dict[tuple[str, str], Unfinished] = {}
+    found: dict[tuple[str, str], Counter[tuple[bool, str]]] = {}
     for schedule, node_key, state, held, origin, count in rows:
-        before = found.get((schedule, node_key), NONE_UNFINISHED)
-        counts, is_backfill = before.counts, origin == "backfill"
-        if state == "waiting_retry" and is_backfill:
-            more = replace(before, backfill_retrying=before.backfill_retrying + count)
-        elif state == "waiting_retry":
-            more = replace(before, retrying=before.retrying + count)
-        elif is_backfill:
-            more = replace(before, backfilling=before.backfilling + (0 if held else count))
-        elif held:
-            more = replace(before, counts=UnfinishedCounts(counts.busy, counts.waiting + count))
-        else:
-            more = replace(before, counts=UnfinishedCounts(counts.busy + count, counts.waiting))
-        found[schedule, node_key] = more
-    return found
+        stands = "retrying" if state == "waiting_retry" else "waiting" if held else "busy"
+        found.setdefault((schedule, node_key), Counter())[origin == "backfill", stands] += count
+    return {
+        key: Unfinished(
+            UnfinishedCounts(of[False, "busy"], of[False, "waiting"]),
+            retrying=of[False, "retrying"],
+            backfilling=of[True, "busy"],
+            backfill_retrying=of[True, "retrying"],
+        )
+        for key, of in found.items()
+    }
 
 
 _key = (actions.c.schedule_id, actions.c.node_key, actions.c.state, actions.c.held, actions.c.origin)
-_unfinished = Prepared(
-    lambda driver: (
-        select(*_key, func.count()).where(driver.among(actions.c.schedule_id, "schedules"), is_open).group_by(*_key)
-    )
-)
 
 
+def _counting_open(mine: Any) -> Any:
+    """Return the query that counts the unfinished actions that satisfy a condition."""
+    return select(*_key, func.count()).where(mine, is_open).group_by(*_key)
+
+
+_unfinished = Prepared(lambda driver: _counting_open(driver.among(actions.c.schedule_id, "schedules")))
 _unfinished_handed = Prepared(
-    lambda driver: (
-        select(*_key, func.count())
-        .where(actions.c.schedule_id == any_(driver.handed("clocks", actions.c.schedule_id.type)), is_open)
-        .group_by(*_key)
-    )
+    lambda driver: _counting_open(actions.c.schedule_id == any_(driver.handed("clocks", actions.c.schedule_id.type)))
 )
 
 
@@ -136,21 +131,18 @@ def has_unfinished(connection: Connection, schedule_id: str, node_key: str = "")
 NONE_UNFINISHED = Unfinished(UnfinishedCounts())
 
 
-def _counting(tenant: Any, schedule: Any, kept: Any, more: Any) -> Any:
+def _counting_failures(given: Any, _driver: Driver) -> Any:
     """Return the statement that sets a schedule's number of failures in a row to ``kept`` (0 or 1) times the old one, plus ``more``."""
-    mine = (schedules.c.tenant_id == tenant, schedules.c.id == schedule)
+    mine = (schedules.c.tenant_id == given.c.k_tenant, schedules.c.id == given.c.k_schedule)
     # A success after a success writes nothing.
-    changes = (schedules.c.failures > 0) | (more > 0)
-    return update(schedules).where(*mine, changes).values(failures=schedules.c.failures * kept + more)
+    changes = (schedules.c.failures > 0) | (given.c.more > 0)
+    failures = schedules.c.failures * given.c.kept + given.c.more
+    return update(schedules).where(*mine, changes).values(failures=failures)
 
 
-_COUNTS = {
+_count_failures = ManyRows({
     "k_tenant": schedules.c.tenant_id, "k_schedule": schedules.c.id, "kept": schedules.c.failures, "more": schedules.c.failures,
-}  # fmt: skip
-_count_failures = ManyRows(
-    _COUNTS,
-    lambda given, _driver: _counting(*(given.c[name] for name in _COUNTS)),
-)
+}, _counting_failures)  # fmt: skip
 
 
 def count_failures(connection: Connection, ends: Iterable[tuple[str, str, bool]]) -> list[tuple[str, str]]:
