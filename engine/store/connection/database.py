@@ -213,8 +213,9 @@ class Database:
         try:
             with explaining(self.driver, str(engine.url.database)):
                 if engine is self._replica and not self._is_replica_checked:
-                    if _identity(engine) != _identity(self.engine):
-                        raise Unavailable("ledger_other.replica", place=engine.url.render_as_string())
+                    with engine.connect() as here, self.engine.connect() as there:
+                        if identity(here) != identity(there):
+                            raise Unavailable("ledger_other.replica", place=engine.url.render_as_string())
                     self._is_replica_checked = True
                 with engine.connect() as connection:
                     connection = connection.execution_options(**self.driver.read_options)
@@ -288,10 +289,9 @@ class Database:
             entry.close()
 
 
-def _identity(engine: Engine) -> str | None:
+def identity(connection: Connection) -> str | None:
     """Return the identity of the ledger that a database has; None without one."""
-    with engine.connect() as connection:
-        return None if current(connection) is None else connection.scalar(select(ledger.c.identity))
+    return None if current(connection) is None else connection.scalar(select(ledger.c.identity))
 
 
 @contextmanager

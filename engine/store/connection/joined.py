@@ -8,14 +8,13 @@ from contextlib import AbstractContextManager
 from contextvars import ContextVar
 from typing import Any
 
-from sqlalchemy import Connection, event, inspect, select
+from sqlalchemy import Connection, event
 from sqlalchemy.exc import DBAPIError
 
 from lodger.engine.core.context_values import holding
 from lodger.engine.core.errors import InputError
-from lodger.engine.store.connection.database import Database
+from lodger.engine.store.connection.database import Database, identity
 from lodger.engine.store.drivers.borrowed import borrow
-from lodger.engine.store.schema.nodes import ledger
 
 #: The connection that the verb of this context joins.
 _joined: ContextVar[Any] = ContextVar("lodger_joined", default=None)
@@ -40,8 +39,7 @@ def joined(database: Database, committed: Callable[[], None]) -> Connection | No
         return None
     found = borrow(given, database.engine)
     try:
-        there = inspect(found).has_table(ledger.name)
-        same = there and found.scalar(select(ledger.c.identity)) == _identity(database)
+        same = identity(found) == database.ask(identity)
     except DBAPIError as error:
         raise InputError("connection_elsewhere") from error
     if not same:
@@ -50,9 +48,3 @@ def joined(database: Database, committed: Callable[[], None]) -> Connection | No
     if isinstance(given, Connection):
         event.listen(found, "commit", lambda _connection: committed(), once=True)
     return found
-
-
-def _identity(database: Database) -> str | None:
-    """Return the identity of the ledger that a database holds; None if it holds none."""
-    with database.read() as connection:
-        return connection.scalar(select(ledger.c.identity))
