@@ -62,15 +62,13 @@ class Bulk:
     Attributes:
         noun: its name in the plural.
         verbs: by name, the change of the object of a tenant with an id.
-        matching: returns the statement of the matching pairs of tenant and id, at an instant.
-        identity: the column of the ids; the newest come first.
+        matching: returns the statement of the matching pairs of tenant and id, at an instant; the newest come first.
         storing: verbs that store data of the tenant.
     """
 
     noun: str
     verbs: Mapping[str, Callable[[str, str], object]]
     matching: Callable[[int], Select[Any]]
-    identity: Any
     storing: frozenset[str] = frozenset()
 
     def carry_out(
@@ -104,9 +102,10 @@ class Bulk:
             place: Any = signing_keys.decode_cursor(connection, of, cursor)
             began, last, matched, done, refused = place
         statement = self.matching(began)
+        identity = statement.selected_columns.id
         if last is not None:
-            statement = statement.where(self.identity < last)
-        rows: Sequence[Any] = connection.execute(statement.order_by(self.identity.desc()).limit(limit + 1)).all()
+            statement = statement.where(identity < last)
+        rows: Sequence[Any] = connection.execute(statement.order_by(identity.desc()).limit(limit + 1)).all()
         more, rows = len(rows) > limit, rows[:limit]
         of_rows = sorted({row.tenant_id for row in rows})
         ready_queue.lock(connection, of_rows)

@@ -282,8 +282,8 @@ def test_a_reader_that_falls_behind_is_let_go(lodge: RunningApi, monkeypatch: py
 
 def store_request(lodge: RunningApi, connection: Connection, number: int) -> None:
     """Store a request for a run, which is due in a second."""
-    request = actions.Request("job", lodge.clock.us + 1_000_000, number, None)
-    actions.once(lodge.engine.context, connection, "acme", request, lodge.clock.us)
+    due_us = lodge.clock.us + 1_000_000
+    actions.once(lodge.engine.context, connection, "acme", "job", due_us, number, None)
 
 
 def test_a_tenant_that_goes_ends_its_streams(lodge: RunningApi) -> None:

@@ -17,7 +17,6 @@ from lodger.engine.service.nouns.base import Noun, aware, instant
 from lodger.engine.service.operations.declaration import Joinable, M, operation
 from lodger.engine.store import list_filter, short_ids
 from lodger.engine.store.actions import actions, activity, error_groups, monitoring, repeats
-from lodger.engine.store.actions.actions import Request
 from lodger.engine.store.actions.activity import Activity
 from lodger.engine.store.actions.error_groups import ErrorGroup
 from lodger.engine.store.actions.monitoring import ComparedAttempt, Overdue, RunningNow
@@ -151,7 +150,7 @@ class Actions(Noun[M]):
                 return actions.identities(actions.ActionFilter(wanted, tenant_id))
 
             change.with_reason(why)
-            every = Bulk("actions", verbs, matching_ids, actions.IDENTITY, frozenset({"replay"}))
+            every = Bulk("actions", verbs, matching_ids, frozenset({"replay"}))
             return every.carry_out(self.context, change, do, tenant_id, filter, limit, cursor)
 
     @operation("GET", "/tenants/{tenant_id}/actions/{action_id}", Role.VIEWER, everywhere=True)
@@ -225,7 +224,7 @@ class Actions(Noun[M]):
             InputError: connection_unknown, connection_no_transaction, connection_elsewhere, connection_async.
         """
         with joining(connection):
-            return self._once(Actions.run_at, tenant_id, Request(script, to_us(instant(at)), params, request_key))
+            return self._once(Actions.run_at, tenant_id, script, to_us(instant(at)), params, request_key)
 
     @operation("POST", "/tenants/{tenant_id}/run-in", Role.RUNNER, status=201, requests=True)
     def run_in(
@@ -249,13 +248,15 @@ class Actions(Noun[M]):
         """
         at_us = self._now_us + _delay_us(delay)
         with joining(connection):
-            return self._once(Actions.run_in, tenant_id, Request(script, at_us, params, request_key))
+            return self._once(Actions.run_in, tenant_id, script, at_us, params, request_key)
 
-    def _once(self, verb: Callable[..., Any], tenant_id: str, request: Request) -> Action:
+    def _once(
+        self, verb: Callable[..., Any], tenant_id: str, script: str, at_us: int, params: Json, key: str | None
+    ) -> Action:
         """Store a requested run, unless its key has been used."""
-        with self._changing(verb, tenant_id, request.script) as change:
-            before = actions.find_request(change.connection, tenant_id, request.request_key)
-            made = before or actions.once(self.context, change.connection, tenant_id, request, self._now_us)
+        with self._changing(verb, tenant_id, script) as change:
+            before = actions.find_request(change.connection, tenant_id, key)
+            made = before or actions.once(self.context, change.connection, tenant_id, script, at_us, params, key)
             return change.made(made, changed=before is None)
 
     @operation("POST", "/tenants/{tenant_id}/schedules/{schedule}/run-now", Role.RUNNER, status=201, requests=True)

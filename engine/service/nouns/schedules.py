@@ -424,7 +424,7 @@ class Schedules(Previews[M]):
                 return schedule_rows.identities(tenant_id, self._filter(filter, at_us))
 
             change.with_reason(why)
-            every = Bulk("schedules", verbs, matching_ids, schedule_rows.IDENTITY)
+            every = Bulk("schedules", verbs, matching_ids)
             return every.carry_out(context, change, do, tenant_id, filter, limit, cursor)
 
     @operation("GET", "/tenants/{tenant_id}/schedules/{schedule}/counters", Role.VIEWER)

@@ -40,8 +40,6 @@ _a = tables.actions.c
 is_undone = _a.state != sa.literal_column("'done'")
 #: The condition of the indexes of the actions of all tenants, which is true of every action.
 _is_of_any_tenant = sa.cast(_a.id, sa.String) != sa.literal_column("''")
-#: The column of an action's id.
-IDENTITY = _a.id
 FINISHED = ("done", "failed", "cancelled", "skipped", "expired")
 STATES = tables.STATES
 RETRIED = "retried"
@@ -58,40 +56,41 @@ _EXTREMES = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Request:
-    """A one-off run; ``request_key`` is one that :func:`find_request` has found nothing for."""
+def once(
+    context: StoreContext,
+    connection: sa.Connection,
+    tenant_id: str,
+    name: str,
+    at_us: int,
+    params: Json,
+    request_key: str | None,
+) -> Action:
+    """Store a one-off run of the latest version of the script of a name; an instant in the past is due at once.
 
-    script: str
-    at_us: int
-    params: Json = None
-    request_key: str | None = None
-
-
-def once(context: StoreContext, connection: sa.Connection, tenant_id: str, request: Request, now_us: int) -> Action:
-    """Store a one-off run of the script's latest version; an instant in the past is due at once.
+    Args:
+        request_key: one that :func:`find_request` has found nothing for.
 
     Raises:
         InputError: instant_out_of_range, params_invalid, params_too_large, params_too_deep.
         NotFound, Conflict: the tenant or the script.
     """
     tenants.require_active(connection, tenant_id)
-    if not 0 <= request.at_us <= LATEST_US:
+    if not 0 <= at_us <= LATEST_US:
         raise InputError("instant_out_of_range")
-    script = bind(connection, tenant_id, request.script)
-    validate_params(script.fields, request.params)
+    script = bind(connection, tenant_id, name)
+    validate_params(script.fields, params)
     return insert_request(
         context,
         connection,
         {
             "tenant_id": tenant_id,
             "origin": "once",
-            "slot": request.at_us,
-            "due_at": request.at_us,
+            "slot": at_us,
+            "due_at": at_us,
             "script_id": script.script_id,
             "script_version": script.version,
-            "params": param_checks.checked_text(context, connection, tenant_id, request.params),
-            "request_key": request.request_key,
+            "params": param_checks.checked_text(context, connection, tenant_id, params),
+            "request_key": request_key,
             "requires": script.requires,
         },
     )

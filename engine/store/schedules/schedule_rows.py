@@ -26,8 +26,6 @@ MAX_COUNTED = 10_000
 STATES = ("armed", "paused", "suspended", "ended")
 _s, _r, _k = tables.schedules.c, tables.schedule_revisions.c, tables.schedule_clock.c
 _a, _t = tables.actions.c, tables.attempts.c
-#: The column of a schedule's id.
-IDENTITY = _s.id
 
 
 def get(connection: Connection, tenant_id: str, schedule: str) -> Schedule:
