@@ -2,7 +2,7 @@
 
 import json
 import threading
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import lru_cache
@@ -213,7 +213,10 @@ class RevisionCache:
     def _read(self, connection: Connection, absent: set[tuple[str, str, int]]) -> dict[str, Revision]:
         """Read and compile revisions."""
         found = {}
-        for row in _rows(connection, absent):
+        keys = [
+            {"tenant": tenant, "schedule": schedule, "number": number} for tenant, schedule, number in sorted(absent)
+        ]
+        for row in _by_key.rows(connection, keys):
             if (row.tenant_id, row.schedule_id, row.revision) not in absent:
                 continue
             found[row.schedule_id] = made = self.read(row)
@@ -249,12 +252,6 @@ class RevisionCache:
             requires=row.requires,
             min_gap_us=recurrence.pace().min_gap_us,
         )
-
-
-def _rows(connection: Connection, absent: set[tuple[str, str, int]]) -> Sequence[AnyRow]:
-    """Read the rows of revisions by their keys."""
-    keys = ({"tenant": tenant, "schedule": schedule, "number": number} for tenant, schedule, number in sorted(absent))
-    return _by_key.rows(connection, list(keys))
 
 
 _c = schedule_revisions.c

@@ -317,10 +317,8 @@ class Reader:
             ]
         column = column_of(item, self.driver)
         if measure in (Measure.MIN, Measure.MAX):
-            if item.kind is Kind.UUID:
-                column = self.driver.uuid_extreme(column)
-            elif item.kind is Kind.BOOL:
-                column = self.driver.bool_extreme(column)
+            if item.kind in (Kind.UUID, Kind.BOOL):
+                column = self.driver.extreme(column, is_uuid=item.kind is Kind.UUID)
             return [sa.func.min(column) if measure is Measure.MIN else sa.func.max(column)]
         scale = item.scale if item.kind is Kind.DECIMAL else None
         if item.kind is Kind.FLOAT or (item.kind is Kind.DECIMAL and scale is None):

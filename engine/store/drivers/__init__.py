@@ -314,12 +314,8 @@ class Driver(ABC):
         """Return the type of bound integers that are compared with a column."""
         return column.type
 
-    def uuid_extreme(self, column: ColumnElement[Any]) -> ColumnElement[Any]:
-        """Return a column of UUIDs in a form that ``min`` and ``max`` accept."""
-        return column
-
-    def bool_extreme(self, column: ColumnElement[Any]) -> ColumnElement[Any]:
-        """Return a column of booleans in a form that ``min`` and ``max`` accept."""
+    def extreme(self, column: ColumnElement[Any], *, is_uuid: bool) -> ColumnElement[Any]:
+        """Return a column of UUIDs, or else of booleans, in a form that ``min`` and ``max`` accept."""
         return column
 
     def exact_sum(self, column: ColumnElement[Any], scale: int | None) -> list[ColumnElement[Any]]:

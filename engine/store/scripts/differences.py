@@ -1,6 +1,7 @@
 """Differences between two versions of a script or two revisions of a schedule, with bounded work on hostile text."""
 
 import difflib
+import re
 from collections.abc import Mapping
 
 from lodger.engine.store.records import Change, FileDiff, Json
@@ -8,6 +9,8 @@ from lodger.engine.store.records import Change, FileDiff, Json
 #: Maximum product of both sides' lines for a comparison by lines; longer texts are shown as one replaced block.
 MAX_PAIRS = 2_000_000
 CONTEXT = 3
+#: The line numbers at the head of a hunk, such as ``@@ -12,3 +12,4 @@``.
+_HUNK = re.compile(r"@@ -(\d+)(,\d+)? \+(\d+)")
 
 
 def of_files(older: Mapping[str, str], newer: Mapping[str, str]) -> tuple[FileDiff, ...]:
@@ -50,21 +53,12 @@ def unified(before: str, after: str) -> str:
     skip = max(0, head - CONTEXT)
     end = max(0, tail - CONTEXT)
     given = list(difflib.unified_diff(old[skip : len(old) - end], new[skip : len(new) - end], lineterm="", n=CONTEXT))
-    return "\n".join(_moved(line, skip) for line in given[2:])
-
-
-def _moved(line: str, by: int) -> str:
-    """Return the head of a diff's hunk with its line numbers moved."""
-    if not line.startswith("@@ ") or not by:
-        return line
-    parts = line.split(" ")
-    return " ".join([parts[0], _shifted(parts[1], by), _shifted(parts[2], by), *parts[3:]])
-
-
-def _shifted(span: str, by: int) -> str:
-    """Return the line numbers in a hunk's head, such as ``12,3``, moved by so many lines."""
-    start, _, length = span[1:].partition(",")
-    return f"{span[0]}{int(start) + by}" + (f",{length}" if length else "")
+    return "\n".join(
+        _HUNK.sub(lambda head: f"@@ -{int(head[1]) + skip}{head[2] or ''} +{int(head[3]) + skip}", line)
+        if line.startswith("@@ ")
+        else line
+        for line in given[2:]
+    )
 
 
 def of_fields(older: Mapping[str, Json], newer: Mapping[str, Json]) -> tuple[Change, ...]:

@@ -261,13 +261,9 @@ class PostgresDriver(Driver):
         """Return BIGINT: a value beyond the column's range is not an error of the query, it equals no row."""
         return sa.BigInteger()
 
-    def uuid_extreme(self, column: sa.ColumnElement[Any]) -> sa.ColumnElement[Any]:
-        """Return the text, which sorts alike: PostgreSQL has no min and max of UUIDs."""
-        return sa.collate(sa.cast(column, sa.Text()), "C")
-
-    def bool_extreme(self, column: sa.ColumnElement[Any]) -> sa.ColumnElement[Any]:
-        """Return the integer: PostgreSQL has no min and max of booleans."""
-        return sa.cast(column, sa.Integer())
+    def extreme(self, column: sa.ColumnElement[Any], *, is_uuid: bool) -> sa.ColumnElement[Any]:
+        """Return the text, which sorts alike, or the integer: PostgreSQL has no min and max of UUIDs and booleans."""
+        return sa.collate(sa.cast(column, sa.Text()), "C") if is_uuid else sa.cast(column, sa.Integer())
 
     # Reads and writes of tenants' rows
 
