@@ -121,7 +121,7 @@ class BudgetChecks:
 
     def _kept_bytes(self, tenant_id: str) -> int:
         """Return the bytes that a tenant stores now."""
-        return storage_usage.kept_bytes(self._connection, [tenant_id]).get(tenant_id, 0)
+        return storage_usage.ask_kept_bytes(self._connection, [tenant_id])().get(tenant_id, 0)
 
 
 def effects_of(finished: Finished) -> dict[str, int]:

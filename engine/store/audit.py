@@ -124,9 +124,12 @@ def list_page(
 ) -> Page[AuditEntry]:
     """Return a page of the rows that filters match, newest or oldest first."""
     of, order = f"audit:{filters}{':oldest' if oldest else ''}", Filter((_t.id,), falls=not oldest)
-    return pages.read(
-        connection, of, order, matching(filters), lambda rows: [_entry(row) for row in rows], limit, cursor
-    )
+
+    def make_entries(rows: list[AnyRow]) -> list[AuditEntry]:
+        """Return the entries of rows; those of the platform have no tenant."""
+        return [record(AuditEntry, row, tenant_id=row.tenant_id or None) for row in rows]
+
+    return pages.read(connection, of, order, matching(filters), make_entries, limit, cursor)
 
 
 def iterate(connection: Connection, filters: AuditFilter) -> Iterator[AuditEntry]:
@@ -158,8 +161,3 @@ def matching(filters: AuditFilter) -> Select[Any]:
     if filters.until is not None:
         statement = statement.where(_t.at_us < to_us(filters.until))
     return statement
-
-
-def _entry(row: AnyRow) -> AuditEntry:
-    """Return the audit entry of a row."""
-    return record(AuditEntry, row, tenant_id=row.tenant_id or None)

@@ -37,14 +37,9 @@ def read(
     Raises:
         InputError: cursor_invalid, limit_invalid.
     """
-    ordered = found.apply(statement, begin(connection, of, cursor))
+    ordered = found.apply(statement, decode_cursor(connection, of, cursor))
     rows, places, more = read_rows(connection, ordered, limit, found.keys)
     return page(connection, of, make(rows), places, more=more, falls=found.falls)
-
-
-def begin(connection: Connection, of: str, cursor: str | None) -> Json:
-    """Return the place after which the page of a cursor begins; None for the first page."""
-    return decode_cursor(connection, of, cursor) if cursor else None
 
 
 def read_rows(

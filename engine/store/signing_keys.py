@@ -44,12 +44,14 @@ def seal_cursor(key: bytes, of: str, place: Json) -> str:
     return text.decode() if isinstance(text, bytes) else text
 
 
-def decode_cursor(connection: Connection, of: str, text: str) -> Json:
-    """Return the position that a cursor encodes.
+def decode_cursor(connection: Connection, of: str, text: str | None) -> Json:
+    """Return the position that a cursor encodes, after which a page begins; None without one, for the first page.
 
     Raises:
         InputError: cursor_invalid.
     """
+    if not text:
+        return None
     owner, where = PLACE.get() or open_cursor(signing_key(connection), text)
     if owner != of:
         raise InputError("cursor_invalid")

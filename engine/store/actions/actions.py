@@ -30,6 +30,7 @@ from lodger.engine.store.schema import scheduling as tables
 from lodger.engine.store.schema.nodes import nodes
 from lodger.engine.store.scripts import param_checks
 from lodger.engine.store.scripts.bindings import bind
+from lodger.engine.store.signing_keys import decode_cursor
 from lodger.engine.store.tenants import tenants
 from lodger.engine.store.usage import storage_usage
 from lodger.sandbox.job import LogLine, Usage
@@ -350,7 +351,7 @@ def list_matching(
     """
     found = filters.found
     of = f"actions:{(filters.tenant_id, filters.schedule_id, filters.script)}:{found.text}"
-    place = pages.begin(connection, of, cursor)
+    place = decode_cursor(connection, of, cursor)
     between: list[sa.ColumnElement[bool]] = []
     if before is not None:
         between.append(_a.id < before if is_id(before) else sa.false())
@@ -473,12 +474,7 @@ def _read(connection: sa.Connection, statement: sa.Select[Any]) -> list[Action]:
 
 def _actions(rows: Iterable[AnyRow]) -> list[Action]:
     """Return the actions of rows."""
-    return [_action(row) for row in rows]
-
-
-def _action(row: AnyRow) -> Action:
-    """Return the action of a row."""
-    return record(Action, row, requires=tuple(row.requires.split()))
+    return [record(Action, row, requires=tuple(row.requires.split())) for row in rows]
 
 
 def row_of(connection: sa.Connection, tenant_id: str | None, action_id: str) -> AnyRow:

@@ -124,7 +124,7 @@ def _modules(source: str | Mapping[str, str], limit: int, name: str | None) -> d
     if len(entries) > 1:
         raise InputError("entry_ambiguous", one=entry, other=entries[1])
     if len(modules) > MAX_FILES:
-        raise too_many(len(modules))
+        raise InputError("files_too_many", count=len(modules), maximum=MAX_FILES)
     size = 0
     for file, text in modules.items():
         check_file_name(file)
@@ -139,7 +139,7 @@ def _modules(source: str | Mapping[str, str], limit: int, name: str | None) -> d
         else:
             size += length
     if size > limit:
-        raise too_large(size, limit)
+        raise InputError("source_too_large", size=size, maximum=limit)
     if not modules[entry].strip():
         raise InputError("script_empty", entry=entry)
     for file, text in modules.items():
@@ -156,13 +156,3 @@ def _check_map(file: str, size: int, limit: int) -> None:
     maximum = min(MAPS_PER_SOURCE * limit, MAX_MAP)
     if size > maximum:
         raise InputError("source_too_large.map", file=file, size=size, maximum=maximum)
-
-
-def too_many(count: int) -> InputError:
-    """Return the error for a script with too many files."""
-    return InputError("files_too_many", count=count, maximum=MAX_FILES)
-
-
-def too_large(size: int, limit: int) -> InputError:
-    """Return the error for a source that is larger than the tenant's limit."""
-    return InputError("source_too_large", size=size, maximum=limit)

@@ -11,7 +11,7 @@ from lodger.engine.core.errors import InputError, NotFound
 from lodger.engine.core.ids import PLATFORM, PLATFORM_PREFIX
 from lodger.engine.store.records import ScriptVersion
 from lodger.engine.store.scripts import scripts
-from lodger.engine.store.scripts.content import MAX_FILES, Content, digest_of, too_large, too_many
+from lodger.engine.store.scripts.content import MAX_FILES, Content, digest_of
 from lodger.engine.store.stored_modules import MAP, USES, authored, is_library, runnable
 from lodger.sandbox.limits import Limits
 from lodger.sandbox.runtimes.js.modules import LIB, joined, sibling
@@ -41,7 +41,7 @@ def link(connection: Connection, tenant_id: str, name: str, content: Content, li
                 continue
             tried.add(root)
             if len(tried) > MAX_FILES:
-                raise too_many(len(tried))
+                raise InputError("files_too_many", count=len(tried), maximum=MAX_FILES)
             if root == f"../{name}":
                 raise InputError("import_cycle", file=file, imported=match[1])
             at = f"{file}, line {text.count(chr(10), 0, match.start(1)) + 1}"
@@ -61,9 +61,9 @@ def link(connection: Connection, tenant_id: str, name: str, content: Content, li
                 if copied.endswith((".js", ".ts")):
                     texts.append((f"{root}/{copied}", copy))
             if size > limits.source_bytes:
-                raise too_large(size, limits.source_bytes)
+                raise InputError("source_too_large", size=size, maximum=limits.source_bytes)
             if len(linked) > MAX_FILES:
-                raise too_many(len(linked))
+                raise InputError("files_too_many", count=len(linked), maximum=MAX_FILES)
     if not uses:
         return content
     linked[USES] = json.dumps(uses, sort_keys=True)

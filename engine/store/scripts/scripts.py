@@ -5,7 +5,7 @@ import json
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, Integer, Select, bindparam, case, func, select, text, update
+from sqlalchemy import Connection, Integer, Select, bindparam, case, func, select, text, update
 
 from lodger.engine.core.access import names
 from lodger.engine.core.access.audit_context import AuditContext
@@ -206,18 +206,11 @@ def get(connection: Connection, tenant_id: str, name: str, version: int | None =
 
 def content(connection: Connection, version: ScriptVersion) -> Content:
     """Return the content of a version, in a form that can be stored again."""
-    row = connection.execute(select(script_versions.c.modules, script_versions.c.wasm).where(*_same(version))).one()
+    v = script_versions.c
+    mine = (v.tenant_id == version.tenant_id, v.script_id == version.script_id, v.version == version.version)
+    row = connection.execute(select(v.modules, v.wasm).where(*mine)).one()
     wasm = None if row.wasm is None else bytes(row.wasm)
     return Content(json.loads(row.modules), wasm, version.digest, version.kind)
-
-
-def _same(version: ScriptVersion) -> tuple[ColumnElement[bool], ...]:
-    """Return the SQL conditions for the row of a version."""
-    return (
-        script_versions.c.tenant_id == version.tenant_id,
-        script_versions.c.script_id == version.script_id,
-        script_versions.c.version == version.version,
-    )
 
 
 def module(connection: Connection, tenant_id: str, name: str, version: int | None = None) -> bytes:

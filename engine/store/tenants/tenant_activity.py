@@ -17,6 +17,7 @@ from lodger.engine.store.pages import MAX_ROWS
 from lodger.engine.store.records import Json, Page
 from lodger.engine.store.rows import record
 from lodger.engine.store.schema.scheduling import FAILED, actions, is_one_of, tenants, usage_days
+from lodger.engine.store.signing_keys import decode_cursor
 from lodger.engine.store.tenants.tenants import language as of_tenants
 from lodger.engine.store.usage.usage import DAY_US, DayUsage, day_usage, today, usages_of_day
 
@@ -108,7 +109,7 @@ def list_page(
         return [_made(row, usages[row.id]) for row in rows]
 
     if wanted.keys[0] is _BY_BUDGET:
-        place = pages.begin(connection, of, cursor)
+        place = decode_cursor(connection, of, cursor)
         places, more = _by_budget(context, connection, now_us, wanted, place, limit)
         ids = [each[1] for each in places]
         found = {

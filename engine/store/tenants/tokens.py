@@ -98,14 +98,14 @@ def get(connection: Connection, token: str, tenant_id: str | None = None) -> Tok
     row = connection.execute(select(tokens).where(which)).first()
     if row is None or tenant_id not in {None, row.tenant_id}:
         raise NotFound("token_unknown", token=token)
-    return _token(row)
+    return record(Token, row)
 
 
 def list_page(connection: Connection, tenant_id: str | None, limit: int | None, cursor: str | None) -> Page[Token]:
     """Return a page of the tokens, newest first, revoked and expired ones included."""
     of, newest = f"tokens:{tenant_id}", Filter((_t.id,))
     mine = select(tokens) if tenant_id is None else select(tokens).where(_t.tenant_id == tenant_id)
-    return pages.read(connection, of, newest, mine, lambda rows: [_token(row) for row in rows], limit, cursor)
+    return pages.read(connection, of, newest, mine, lambda rows: [record(Token, row) for row in rows], limit, cursor)
 
 
 def revoke(connection: Connection, token: str, now_us: int) -> Token:
@@ -175,8 +175,3 @@ def record_use(connection: Connection, token_id: str, now_us: int) -> None:
     """Record the use of a token."""
     stale = or_(_t.used_us.is_(None), _t.used_us < now_us - USED_US)
     prepared.write(connection, update(tokens).where(and_(_t.id == token_id, stale)).values(used_us=now_us))
-
-
-def _token(row: AnyRow) -> Token:
-    """Return the token of a row, without its text."""
-    return record(Token, row)

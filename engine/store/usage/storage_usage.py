@@ -110,13 +110,8 @@ def ask_excess(context: StoreContext, connection: Connection, tenant_id: str) ->
     return _limited.answer(connection, {"tenant": tenant_id}, make_excess)
 
 
-def kept_bytes(connection: Connection, tenant_ids: Collection[str]) -> dict[str, int]:
-    """Return the bytes of stored data of these tenants; tenants without any are absent."""
-    return ask_kept_bytes(connection, tenant_ids)()
-
-
 def ask_kept_bytes(connection: Connection, tenant_ids: Collection[str]) -> Callable[[], dict[str, int]]:
-    """Ask for the kept bytes of tenants; the returned function returns them."""
+    """Ask for the bytes of stored data of these tenants; the returned function returns them, without tenants that have none."""
     values = {"tenants": sorted(tenant_ids)}
     return _kept.answer(connection, values, lambda rows: {row.tenant_id: row.kept_bytes for row in rows})
 
