@@ -64,7 +64,8 @@ _SAID = {"{": "an object", "[": "a list", "c": "a class", "'": "a text", '"': "a
     "-+0123456789", "a number"
 )
 _MISSING = re.compile(r"cannot find module '(.+)'; this script has")
-_EARLY = re.compile(r"''$|'\}'$|\bexpecting '.'$|^unexpected end of |^[Uu]nexpected string$")
+# Runtime quickjs-native appends an import of a name with digits.
+_EARLY = re.compile(r"''$|'(?:[};]|\$\$\w{16})'$|\bexpecting '.'$|^[Uu]nexpected end of |\bexpected$")
 _NAMES_OF_IMPORT = re.compile(r"(?<![\w$.])import\b(?!\s*+(?:type\b|[(.]))[^;{}]{0,200}+\{([^{}]*+)\}\s*+from\s*+[\"']")
 _DECLARED = re.compile(
     r"(?<![\w$.])export\s++(?:(?:async|declare|abstract)\s++)*+(?:function\b\s*+\*?|class\b|const\s++enum\b|(?:const|let|var|enum|interface|type|namespace)\b)\s*+([\w$]++)"
@@ -294,15 +295,14 @@ def explained(error: ScriptError | None, modules: Mapping[str, str]) -> ScriptEr
         return error
     text = modules.get(error.file or "", "")
     last = text.rstrip().count("\n") + 1
-    # The check appends an import, at which a file that goes on is refused.
     early = _EARLY.search(error.message) and (error.line >= last or error.message.endswith(("''", "string", "comment")))
     if early and (opened := unclosed(text)) is not None:
         mark, at = opened
         line, column = line_and_column(text, at)
         said = "the line" if mark in "'\"" else "the file"
-        return replace(
-            error, message=f"{said} ends too early: the {mark} of line {line}, column {column} is not closed"
-        )
+        end = len(text.split("\n")[error.line - 1]) + 1
+        message = f"{said} ends too early: the {mark} of line {line}, column {column} is not closed"
+        return replace(error, message=message, column=error.column or end)
     if not (error.file or "").endswith(".js"):
         return error
     lines = text.split("\n")[max(0, error.line - 2) : error.line]

@@ -306,7 +306,7 @@
     if (over) return;
     const about = describe(error);
     about.column = null; // the guest's parser reports columns wrongly
-    if (about.line !== null && about.line > limits.rows) about.line = limits.rows;
+    if (about.file === job.entry && about.line > limits.rows) about.line = limits.rows;
     about.stack = about.file === null ? "" : "    at " + about.file + ":" + about.line;
     say("compile_error", about);
   }

@@ -24,14 +24,13 @@ if TYPE_CHECKING:
 
 #: A module name that no source can have. A module that imports it is parsed with all its imports, and never runs.
 NOWHERE = "lodger:nowhere"
-#: A module beside the author's that throws at once.
-STOP = "lodger:stop"
+#: The module that the runtime evaluates before the author's, and one that throws at once.
+BEGIN, STOP = "lodger:begin", "lodger:stop"
 #: Limits of a check, whatever the tenant's limits are. An ordinary source takes a quarter of the CPU time for its
 #: length.
 MIN_CPU_MS, BYTES_A_MS, MAX_WALL_MS, MAX_MEMORY_BYTES = 500, 1024, 30_000, 256 * MIB
 #: Maximum number of characters of the author's line in an error.
 MAX_CHARACTERS = 200
-_DECLARATIONS = tuple(word + after for word in ("import", "export") for after in (" ", "{", "*", "'", '"'))
 _UNEXPECTED = re.compile(r"^unexpected .*'(.+)'$", re.DOTALL)
 _CONTEXT = '{"action":{},"now_us":0,"grants":[],"datasets":{},"offsets":[]}'
 
@@ -178,65 +177,21 @@ class SourceCheck:
         return explained(problem, modules) or idle(modules) or no_function(modules)
 
     def _parsed(self, tenant_id: str, modules: dict[str, str], held: Limits) -> ScriptError | None:
-        """Return the error that the runtime's parser finds, by each way in which the entry can be read."""
-        entry, library = _entry(modules), is_library(modules)
-        others = [
-            file
-            for file in modules
-            if (library or file != entry) and is_authored(file) and file.endswith((".js", ".ts", ".mjs"))
-        ]
-        if others:
-            imports = "".join(f"import {json.dumps('/' + file)};" for file in others)
-            # The runtime ignores line numbers beyond the last line of the entry.
-            imports += "\n" * max(modules[file].count("\n") for file in others)
-            made = {entry: f'{imports}import "{NOWHERE}"; export default 0'}
-            found = self._parse(tenant_id, made | (modules if library else modules | made), held)
-            if found is not None or library:
-                return found
-        text = modules[entry]
-        declares = any(line.lstrip().startswith(_DECLARATIONS) for line in text.split("\n"))
-        # The runtime's own interpretations, in its order: a source that one of them can parse runs.
-        if "export" in text:
-            module = self._parse_as_module(tenant_id, modules, held)
-            if module is None:
-                return self._parse_as_callable(tenant_id, modules, held)
-            if _settled(module, modules):
-                return module
-            body = self._parse_as_body(tenant_id, modules, held)
-            return None if body is None else module if declares else body
-        body = self._parse_as_body(tenant_id, modules, held)
-        return (
-            self._parse_as_module(tenant_id, modules, held)
-            if declares and body is not None and not _settled(body, modules)
-            else body
-        )
+        """Return the error that the runtime finds when it links the modules, of which none is evaluated.
 
-    def _parse_as_module(self, tenant_id: str, modules: dict[str, str], limits: Limits) -> ScriptError | None:
-        """Parse a module: an import of a file that does not exist is appended to the entry, so that none of it runs."""
-        entry = _entry(modules)
-        text = modules[entry]
-        found = self._parse(tenant_id, modules | {entry: f'{text}\nimport "{NOWHERE}"'}, limits)
-        return _ahead(found, entry, text)
-
-    def _parse_as_callable(self, tenant_id: str, modules: dict[str, str], limits: Limits) -> ScriptError | None:
-        """Parse a module as the runtime does to find the function to call, and stop before its first line.
-
-        Imports would run before that line, so an import that throws comes first.
+        The module that the runtime evaluates before the author's throws; it also imports the files that the entry may not import.
         """
-        entry = _entry(modules)
-        text = modules[entry]
-        stop = f"throw new Error({json.dumps(NOWHERE)});"
-        others = len(modules) > 1
-        head = f'import "/{STOP}";' if others else stop
-        changed = {entry: head + ("//" + text[2:] if text.startswith("#!") else text.removeprefix("\ufeff"))}
-        return self._parse(tenant_id, modules | changed | ({STOP: stop} if others else {}), limits)
-
-    def _parse_as_body(self, tenant_id: str, modules: dict[str, str], limits: Limits) -> ScriptError | None:
-        """Parse a snippet as a function's body: one that begins with return is parsed completely and does nothing."""
-        entry = _entry(modules)
-        text = modules[entry]
-        head = "return;" + ("//" + text[2:] if text.startswith("#!") else text)
-        return self._parse(tenant_id, modules | {entry: head}, limits)
+        entry = entry_of(modules)
+        if is_library(modules):
+            entry, modules = ENTRIES[0], {ENTRIES[0]: "export default 0"} | modules
+        others = [
+            file for file in modules if file != entry and is_authored(file) and file.endswith((".js", ".ts", ".mjs"))
+        ]
+        # Of these modules the first one is evaluated first; runtime quickjs-native has one module only.
+        stop = f'throw new Error("{NOWHERE}");'
+        apart = bool(others) and self._settings.runtime == "quickjs"
+        imports = "".join(f"import {json.dumps('/' + file)};" for file in ((STOP, *others) if apart else others))
+        return self._parse(tenant_id, modules | {BEGIN: imports if apart else imports + stop, STOP: stop}, held)
 
     def _parse(self, tenant_id: str, modules: dict[str, str], limits: Limits) -> ScriptError | None:
         """Compile the files in a worker; return the syntax error, if any."""
@@ -254,24 +209,6 @@ class SourceCheck:
         if ended.outcome is Outcome.COMPILE_ERROR or ended.outcome.blames == "tenant":
             return ended.error
         raise Unavailable("check_failed", outcome=ended.outcome.value, reason=ended.error.message)
-
-
-def _entry(modules: dict[str, str]) -> str:
-    """Return the file that is run; for a library the one that the check makes."""
-    return ENTRIES[0] if is_library(modules) else entry_of(modules)
-
-
-def _settled(problem: ScriptError, modules: dict[str, str]) -> bool:
-    """Whether no other way to read the entry can succeed, after this error."""
-    return problem.name != "SyntaxError" or problem.file not in {None, _entry(modules)}
-
-
-def _ahead(problem: ScriptError | None, entry: str, text: str) -> ScriptError | None:
-    """Move an error on the line that the check appended to the end of the author's last line."""
-    last = text.count("\n") + 1
-    if problem is None or problem.file != entry or problem.line is None or problem.line <= last:
-        return problem
-    return replace(problem, line=last, column=len(text.split("\n")[-1]) + 1)
 
 
 def _column(problem: ScriptError, line: str) -> int | None:

@@ -12,9 +12,11 @@ if TYPE_CHECKING:
 WRAP = b"export default async function(){{"
 _WRAP_END = b"\n}}"
 
+#: Evaluated before the author's modules; a bundle for a check has one that throws, so that these are linked only.
+BEGIN = b"lodger:begin"
 # The bootstrap imports one of these; a missing default export fails before any line of the tenant runs.
 _GLUE = {
-    b"lodger:begin": b"$begin()",
+    BEGIN: b"$begin()",
     b"lodger:module": b'import "lodger:begin"; import run from "ENTRY"; export default run',
     b"lodger:body": b'import run from "ENTRY"; import "lodger:begin"; export default run',
     b"lodger:plain": b'import "lodger:begin"; import "ENTRY"',
@@ -151,7 +153,7 @@ class Modules:
 
     def names(self) -> bytes:
         """Return the names of the modules, for an error's message."""
-        return b", ".join(list(self._sources)[:20]).replace(b"\n", b" ")
+        return b", ".join([name for name in self._sources if not name.startswith(b"lodger:")][:20]).replace(b"\n", b" ")
 
     def facts(self) -> list[int]:
         """Return facts about the entry for the bootstrap.
@@ -201,8 +203,8 @@ class Modules:
         if name == _PACKAGES:
             return self._packages or None
         if name in _GLUE:
-            if name == b"lodger:begin":
-                return _GLUE[name]
+            if name == BEGIN:
+                return self._text(name) or _GLUE[name]
             self._way = name
             return self._first() + _GLUE[name].replace(
                 b"ENTRY", self.entry.replace(b"\\", b"\\\\").replace(b'"', b'\\"')

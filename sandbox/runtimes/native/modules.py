@@ -7,7 +7,7 @@ which needs no parser and keeps the author's line numbers. (Rewriting ``export d
 not return a module's namespace.)
 """
 
-from lodger.sandbox.runtimes.js.modules import Modules, joined, json_module
+from lodger.sandbox.runtimes.js.modules import BEGIN, Modules, joined, json_module
 
 #: Line offsets of the author's file and of the library, by which stdlib/js/native.js tells them apart. Code that a script evaluates starts
 #: at line 1.
@@ -33,7 +33,7 @@ class NativeModules(Modules):
             source = b"\n".join(self._constant(line) for line in source.split(b"\n"))
         if source.startswith(b"#!"):
             source = b"//" + source[2:]
-        lines = b"\n" * AUTHOR_LINE
+        lines = b"\n" * AUTHOR_LINE + self._text(BEGIN)
         if way == b"module":
             return (
                 lines + source + b"\n;import %s from '<input>'; globalThis.%s(%s);" % (b"$" + name, name, b"$" + name)
