@@ -1,9 +1,11 @@
 """The shops: their tables, and rows by the thousand, realistic and the same for the same seed and instant."""
 
+import tomllib
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from importlib.resources import files
 from random import Random
 from typing import Any
 
@@ -29,25 +31,14 @@ class Shop:
     orders: int
     carts: int
     tickets: int
-    goods: tuple[str, ...]
-    kinds: tuple[str, ...]
-    cents: tuple[int, int]
+    goods: list[str]
+    kinds: list[str]
+    cents: list[int]
 
 
-SHOPS = (
-    Shop(
-        "bluebird", "Bluebird Books", "mara@bluebird.example", "Europe/London", 900, 4200, 420, 300,
-        ("Atlas of Rivers", "A Winter Garden", "The Salt Road", "Small Engines", "Letters from Oban", "Bread at Home",
-         "Night Trains", "The Clockmaker", "Field Notes", "Songs of the Fen", "A Short Walk", "The Last Lighthouse"),
-        ("paperback", "hardback", "signed", "audio", "large print"), (790, 4200),
-    ),
-    Shop(
-        "harbor", "Harbor Bikes", "joe@harbor.example", "America/New_York", 600, 2600, 260, 180,
-        ("Dock Lock", "Pier Light", "Gull Saddle", "Tide Pedals", "Mast Pump", "Anchor Stand", "Cove Bell",
-         "Keel Chain", "Buoy Bottle", "Jetty Bag"),
-        ("small", "medium", "large", "city", "touring"), (1200, 18_900),
-    ),
-)  # fmt: skip
+DATA: dict[str, Any] = tomllib.loads((files("lodger.engine.demo") / "demo.toml").read_text("utf-8"))
+SHOPS = tuple(Shop(**each) for each in DATA["shops"])
+_WORDS: dict[str, list[str]] = DATA["words"]
 
 metadata = MetaData()
 _TYPES: dict[type, TypeEngine[Any]] = {str: String(120), int: Integer(), datetime: DateTime(timezone=True)}
@@ -68,14 +59,6 @@ carts = _table(
 )
 tickets = _table("tickets", "opened", customer_id=int, email=str, subject=str, state=str, opened=datetime, answered=datetime)  # fmt: skip
 
-_FIRST = ("Ada", "Ben", "Chen", "Dana", "Emil", "Fatma", "Gil", "Hana", "Ivo", "Jun", "Kofi", "Lena", "Malik", "Nora",
-          "Omar", "Pia", "Quinn", "Rosa", "Sven", "Tara", "Uma", "Vito", "Wanda", "Xavi", "Yara", "Zoë")  # fmt: skip
-_LAST = ("Abbott", "Berg", "Cole", "Duarte", "Eriksen", "Fischer", "Gupta", "Haddad", "Ito", "Jansen", "Kowalski",
-         "Lopez", "Moreau", "Novak", "O'Brien", "Park", "Quist", "Rossi", "Smith", "Tanaka", "Ueda", "Vogel",
-         "Weber", "Yilmaz", "Zhang", "Müller")  # fmt: skip
-_CITIES = ("Leeds", "Bristol", "York", "Glasgow", "Cork", "Utrecht", "Lyon", "Porto", "Boston", "Portland", "Albany")
-_ASKED = ("Where is my parcel?", "Wrong size delivered", "Can I change the address?", "Invoice with VAT number",
-          "Refund not arrived", "Item damaged on arrival", "Gift wrapping", "Voucher does not work")  # fmt: skip
 _ASCII = str.maketrans({"'": "", "ë": "e", "ü": "u"})
 
 
@@ -91,10 +74,15 @@ class _Maker:
         return (self._now - age).replace(microsecond=0)
 
     def _customer(self, number: int) -> Row:
-        given, family = self._random.choice(_FIRST), self._random.choice(_LAST)
+        given, family = self._random.choice(_WORDS["first"]), self._random.choice(_WORDS["last"])
         address = f"{given}.{family}{number}@mail.example".lower().translate(_ASCII)
         joined = self._ago(HISTORY_DAYS, 900)
-        return {"name": f"{given} {family}", "email": address, "city": self._random.choice(_CITIES), "joined": joined}
+        return {
+            "name": f"{given} {family}",
+            "email": address,
+            "city": self._random.choice(_WORDS["cities"]),
+            "joined": joined,
+        }
 
     def _by_customer(self) -> Row:
         number = self._random.randrange(len(self.customers))
@@ -135,7 +123,7 @@ class _Maker:
             is_open = number % 20 == 0
             opened = self._ago(0.1, 5) if is_open else self._ago(2, HISTORY_DAYS)
             answered = None if is_open else opened + timedelta(minutes=self._random.randrange(4, 2000))
-            about = {"subject": self._random.choice(_ASKED), "state": "open" if is_open else "answered"}
+            about = {"subject": self._random.choice(_WORDS["questions"]), "state": "open" if is_open else "answered"}
             yield self._by_customer() | about | {"opened": opened, "answered": answered}
 
 
