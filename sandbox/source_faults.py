@@ -13,20 +13,12 @@ from lodger.sandbox.job import ScriptError
 from lodger.sandbox.runtimes.js.modules import LIB, found, joined
 from lodger.sandbox.source_tokens import code_of, line_and_column, outermost, unclosed
 from lodger.stdlib import standard_modules
+from lodger.stdlib.declarations import NODE_MODULES
 
 CODE = (".js", ".ts")
 #: Longest text that is read; what is longer was written by a program.
 MAX_CHARACTERS = 128 * 1024
 SHAPE = "export default async ({ db, now }) => { … }"
-#: Modules of Node.js, and what a script has instead.
-_NODE = dict.fromkeys(("dns", "http", "https", "net", "tls"), "use fetch") | {
-    "assert": "throw an Error", "buffer": "use Uint8Array, TextEncoder and atob", "child_process": "a script starts no process",
-    "crypto": "use the global crypto", "events": "use EventTarget", "fs": "a script has no files: keep data in db or kv",
-    "fs/promises": "a script has no files: keep data in db or kv", "os": "a script does not see its machine",
-    "path": "use URL, or split the text", "process": "use action.input and secrets", "stream": "use ReadableStream",
-    "timers": "use setTimeout", "timers/promises": "use setTimeout", "url": "use the global URL",
-    "util": "console.log shows values", "worker_threads": "a script starts no thread", "zlib": "use DecompressionStream",
-}  # fmt: skip
 # Whether the next "from" is of types only, or an import's module.
 _IMPORT = re.compile(
     r"""(?<![\w$.])(?:(?:im|ex)port\b(?!\s*["'(])(?:\s+(?P<types>type)\b)?|(?:from|import(?P<dynamic>\s*\()?)\s*(?P<mark>["']))"""
@@ -161,8 +153,10 @@ def _absent(modules: Mapping[str, str], file: str, wanted: str) -> str | None:
     package = wanted.partition("/")[0]
     if package in standard_modules.NAMES:
         return f"{said}: import from '{package}' itself, or bundle it: npm install {package}, then lodger bundle FILE"
-    if plain in _NODE or wanted.startswith("node:"):
-        return f"{said}: a script does not run in Node.js; {_NODE.get(plain, 'use the APIs of the web platform')}"
+    if plain in NODE_MODULES or wanted.startswith("node:"):
+        return (
+            f"{said}: a script does not run in Node.js; {NODE_MODULES.get(plain, 'use the APIs of the web platform')}"
+        )
     if f"./{wanted}" in (f"./{each}" for each in modules) or wanted.endswith((*CODE, ".json")):
         return f"{said}: a file of the script is imported by its path: './{wanted}'"
     near = get_close_matches(wanted, standard_modules.NAMES, 1)

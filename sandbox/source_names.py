@@ -13,23 +13,6 @@ from lodger.sandbox.source_tokens import line_and_column, tokens
 from lodger.stdlib import declarations
 
 MAX_CHARACTERS, MAX_LINE = 64 * 1024, 1000
-#: Globals of ECMAScript that a realm has.
-LANGUAGE = frozenset(re.findall(
-    r"\w+", """
-    AggregateError Array ArrayBuffer AsyncDisposableStack BigInt BigInt64Array BigUint64Array Boolean DataView Date DisposableStack
-    Error EvalError FinalizationRegistry Float16Array Float32Array Float64Array Function Infinity Int16Array Int32Array Int8Array Intl
-    Iterator JSON Map Math NaN Number Object Promise Proxy RangeError ReferenceError Reflect RegExp Set SharedArrayBuffer String
-    SuppressedError Symbol SyntaxError TypeError URIError Uint16Array Uint32Array Uint8Array Uint8ClampedArray WeakMap WeakRef WeakSet
-    decodeURI decodeURIComponent encodeURI encodeURIComponent escape eval globalThis isFinite isNaN parseFloat parseInt undefined unescape
-""",
-))  # fmt: skip
-_WORDS = frozenset(re.findall(
-    r"\w+", """
-    arguments as async await break case catch class const continue debugger default delete do else enum export extends false finally
-    for from function get if import in instanceof let meta new null of return set static super switch target this throw true try typeof
-    using var void while with yield
-""",
-))  # fmt: skip
 _CONTROL = frozenset({"if", "while", "for", "switch", "with"})
 # Patterns here are possessive: tenants' texts must not make them go back.
 _ARGUMENT = re.compile(
@@ -70,7 +53,7 @@ def unknown_names(modules: Mapping[str, str], of_platform: Collection[str] = ())
         if not file.endswith(".js") or ":" in file or file.startswith("../") or long or "eval(" in text:
             continue
         used, declared = _names(text)
-        known = LANGUAGE | declarations.global_names() | declared | set(of_platform)
+        known = declarations.LANGUAGE | declarations.global_names() | declared | set(of_platform)
         for name, at in used.items():
             if name not in known:
                 yield _unknown(file, text, at, f"{name} is not defined", name, known)
@@ -272,7 +255,7 @@ def _names(text: str) -> tuple[dict[str, int], set[str]]:
 
 def _is_name(word: str) -> bool:
     """Whether a word is a name, and no keyword."""
-    return word not in _WORDS and (word[:1].isalpha() or word[:1] in ("_", "$"))
+    return word not in declarations.KEYWORDS and (word[:1].isalpha() or word[:1] in ("_", "$"))
 
 
 def _pairs(parts: list[tuple[str, str, int]], words: list[str]) -> dict[int, int]:

@@ -1,24 +1,16 @@
 """The TypeScript declarations of everything that a script can name, as one file."""
 
 import re
+import tomllib
 from functools import cache
 from importlib.resources import files
 
-#: What a script has in the place of names that other platforms have.
-INSTEAD = {
-    "body": "action.input", "config": "action.input or secrets", "ctx": "the members by name, such as { db, now }",
-    "email": "mail", "env": "secrets", "event": "action.input", "input": "action.input", "log": "console.log", "logger": "console",
-    "params": "action.input", "payload": "action.input", "process": "action.input and secrets", "sleep": "new Promise with setTimeout",
-    "storage": "kv", "store": "kv", "Buffer": "Uint8Array", "setImmediate": "setTimeout", "window": "globalThis", "self": "globalThis",
-    "localStorage": "kv", "XMLHttpRequest": "fetch", "Logger": "console", "Utilities": "the standard library", "UrlFetchApp": "fetch",
-    "MailApp": "mail", "SpreadsheetApp": "db", "addEventListener": "export default async ({ db, now }) => { … }",
-    "module": "export default, and export before what other files import", "dayjs": "Temporal", "moment": "Temporal",
-    "exports": "export default, and export before what other files import", "global": "globalThis", "prisma": "db",
-    "document": "fast-xml-parser, which reads HTML and XML", "alert": "console.log", "axios": "fetch",
-    "Deno": "fetch, secrets and action.input", "Bun": "fetch, secrets and action.input",
-    "__dirname": "import of a file by its path", "fs": "db or kv", "nodemailer": "mail",
-    "require": "import name from 'module' at the top of the file",
-}  # fmt: skip
+_NAMES = tomllib.loads((files("lodger.stdlib") / "names.toml").read_text("utf-8"))
+#: Globals of ECMAScript that a realm has, and its keywords.
+LANGUAGE, KEYWORDS = frozenset(_NAMES["globals"]), frozenset(_NAMES["keywords"])
+#: What a script has in the place of names that other platforms have, and of modules of Node.js.
+INSTEAD: dict[str, str] = _NAMES["instead"]
+NODE_MODULES: dict[str, str] = _NAMES["node_modules"]
 #: Name of the one file.
 FILE = "lodger.d.ts"
 

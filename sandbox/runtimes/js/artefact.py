@@ -27,41 +27,6 @@ from lodger.sandbox.runtimes.js.guest import GUEST_SHA256
 from lodger.sandbox.runtimes.libwasmtime import GUEST
 from lodger.stdlib import npm_packages
 
-#: The files of stdlib/js, and of npm packages, in their order; capability files (cap-*.js) follow by name.
-GLOBALS = (
-    "bootstrap.js",
-    "calls.js",
-    "errors.js",
-    "alarm.js",
-    "inspect.js",
-    "console.js",
-    "timer.js",
-    "event.js",
-    "signal.js",
-    "formats.js",
-    "intl.js",
-    "locale.js",
-    "array.js",
-    "regexp.js",
-    "references.js",
-    "date.js",
-    "text.js",
-    "search.js",
-    "host.js",
-    "url.js",
-    "crypto.js",
-    "../npm/web-streams-polyfill/dist/ponyfill.js",
-    "stream.js",
-    "blob.js",
-    "form.js",
-    "clone.js",
-    "../npm/urlpattern-polyfill/dist/urlpattern.cjs",
-    "pattern.js",
-    "temporal-1-zones.js",
-    "../npm/temporal-polyfill/full/global.js",
-    "temporal-2-values.js",
-)
-
 _BAKE_SECONDS = 120
 #: Number of realms that the cache keeps, most recently used first: those of several versions, and of the escape suite.
 _KEPT = 48
@@ -109,10 +74,15 @@ def _package(name: str) -> Path:
 
 
 def library_files() -> list[str]:
-    """Return the names of the files in the order of evaluation, relative to stdlib/js. Raises RealmUnavailable."""
+    """Return the names of the files in the order of evaluation, relative to stdlib/js: those of order.txt, then capabilities by name.
+
+    Raises:
+        RealmUnavailable: a file of an npm package is missing.
+    """
     folder = files("lodger.stdlib") / "js"
     _check_packages()
-    return [*GLOBALS, *sorted(each.name for each in folder.iterdir() if fnmatchcase(each.name, "cap-*.js"))]
+    first = (folder / "order.txt").read_text("utf-8").split()
+    return [*first, *sorted(each.name for each in folder.iterdir() if fnmatchcase(each.name, "cap-*.js"))]
 
 
 def _check_packages() -> None:
