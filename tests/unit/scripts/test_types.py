@@ -9,8 +9,8 @@ from tests.unit.scripts.declared_types import table
 
 from lodger.engine.trials.trial import try_script
 from lodger.sandbox.limits import Limits
-from lodger.sandbox.source_names import LANGUAGE
 from lodger.stdlib import declarations, standard_modules
+from lodger.stdlib.declarations import LANGUAGE
 
 #: Members that need no declaration: every object has them, or they only serve the library itself.
 UNSAID = {"constructor", "toString", "valueOf", "toJSON", "length", "name", "prototype", "message", "stack"}
