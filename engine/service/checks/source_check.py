@@ -163,21 +163,15 @@ class SourceCheck:
             Unavailable: no worker can be started, or not with the walls that this host requires.
         """
         modules = {name: text for name, text in runnable(modules).items() if name != MAP}
-        held = replace(
-            limits,
-            cpu_ms=MIN_CPU_MS + sum(map(len, modules.values())) // BYTES_A_MS,
-            wall_ms=MAX_WALL_MS,
-            memory_bytes=MAX_MEMORY_BYTES,
-        )
         if self._settings.runtime == "quickjs":
             problem = misread(modules)
             if problem is not None:
                 return problem
-        problem = next(faults(modules), None) or self._parsed(tenant_id, modules, held)
+        problem = next(faults(modules), None) or self._linked(tenant_id, modules, limits)
         return explained(problem, modules) or idle(modules) or no_function(modules)
 
-    def _parsed(self, tenant_id: str, modules: dict[str, str], held: Limits) -> ScriptError | None:
-        """Return the error that the runtime finds when it links the modules, of which none is evaluated.
+    def _linked(self, tenant_id: str, modules: dict[str, str], limits: Limits) -> ScriptError | None:
+        """Return the error that the runtime finds when it links the modules in a worker; none of them is evaluated.
 
         The module that the runtime evaluates before the author's throws; it also imports the files that the entry may not import.
         """
@@ -191,13 +185,11 @@ class SourceCheck:
         stop = f'throw new Error("{NOWHERE}");'
         apart = bool(others) and self._settings.runtime == "quickjs"
         imports = "".join(f"import {json.dumps('/' + file)};" for file in ((STOP, *others) if apart else others))
-        return self._parse(tenant_id, modules | {BEGIN: imports if apart else imports + stop, STOP: stop}, held)
-
-    def _parse(self, tenant_id: str, modules: dict[str, str], limits: Limits) -> ScriptError | None:
-        """Compile the files in a worker; return the syntax error, if any."""
-        job = Job(Bundle(modules, _CONTEXT), limits, tag="check", tenant=tenant_id)
+        bundle = Bundle(modules | {BEGIN: imports if apart else imports + stop, STOP: stop}, _CONTEXT)
+        cpu_ms = MIN_CPU_MS + sum(map(len, modules.values())) // BYTES_A_MS
+        held = replace(limits, cpu_ms=cpu_ms, wall_ms=MAX_WALL_MS, memory_bytes=MAX_MEMORY_BYTES)
         try:
-            ended = self.reader.read(job)
+            ended = self.reader.read(Job(bundle, held, tag="check", tenant=tenant_id))
         except SandboxError as problem:
             raise Unavailable.of(problem) from problem
         except OSError as problem:  # no process, descriptor or memory is left
