@@ -103,7 +103,7 @@ async def _posted(
 
     headers = (
         ("content-type", "application/json"), ("accept", "application/json"), ("idempotency-key", about.idempotency_key),
-        *signature.headers([place.secret], about.idempotency_key, SystemClock().now_us() // 1_000_000, body),
+        *signature.headers(place.secret, about.idempotency_key, SystemClock().now_us() // 1_000_000, body),
     )  # fmt: skip
     request = Request(
         "POST", url, headers, body, Redirect.MANUAL, allowed=is_platform, payer=about.tenant_id, total_s=function.timeout_s,

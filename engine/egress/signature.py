@@ -10,7 +10,7 @@ import base64
 import hashlib
 import hmac
 import secrets
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 
 PREFIX = "whsec_"
 #: How senders may sign requests: Standard Webhooks, as Stripe or Slack do, or as GitHub does (no timestamp).
@@ -28,13 +28,12 @@ def new_secret() -> str:
     return PREFIX + base64.b64encode(secrets.token_bytes(32)).decode()
 
 
-def headers(keys: Iterable[str], identity: str, timestamp_s: int, body: bytes) -> tuple[tuple[str, str], ...]:
-    """Return the headers of one delivery, with a signature for each secret, so that receivers can change secrets."""
-    signed = " ".join("v1," + _signature(key, identity, timestamp_s, body) for key in keys)
+def headers(secret: str, identity: str, timestamp_s: int, body: bytes) -> tuple[tuple[str, str], ...]:
+    """Return the headers of one delivery, signed with the secret."""
     return (
         ("webhook-id", identity),
         ("webhook-timestamp", str(timestamp_s)),
-        ("webhook-signature", signed),
+        ("webhook-signature", f"v1,{_signature(secret, identity, timestamp_s, body)}"),
     )
 
 

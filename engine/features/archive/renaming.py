@@ -61,16 +61,11 @@ class Renaming:
             row["body"] = self._record(row["body"])
         return row
 
-    def _seal(self, row: Row, place_of: Callable[[Row], tuple[tuple[str, ...], tuple[str, ...]]]) -> None:
-        """Encrypt the secret values of a row for the new tenant; ``place_of`` returns the place that they are bound to, and their
-        columns."""
-        place, columns = place_of(row | {"tenant_id": self._old})
-        there, _columns = place_of(row | {"tenant_id": self._new})
-        for column in columns:
-            if row[column] is not None:
-                value = self._vault.open(Sealed(row["key_id"], row[column]), *place)
-                row[column] = self._vault.seal(value, *there).text
-        row["key_id"] = self._vault.keyring.newest()[0]
+    def _seal(self, row: Row, place_of: Callable[[Row], tuple[str, ...]]) -> None:
+        """Encrypt the secret value of a row for the new tenant; ``place_of`` returns the place that it is bound to."""
+        value = self._vault.open(Sealed(row["key_id"], row["sealed"]), *place_of(row | {"tenant_id": self._old}))
+        sealed = self._vault.seal(value, *place_of(row | {"tenant_id": self._new}))
+        row |= {"key_id": sealed.key_id, "sealed": sealed.text}
 
     def _text(self, text: str) -> str:
         """Replace every known id in a text by its new one."""

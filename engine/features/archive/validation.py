@@ -51,8 +51,6 @@ JSON = {
     "params", "handed", "steps", "result", "error", "effects", "lines", "body", "value", "modules", "grants", "fields", "rules",
     "retry", "conduct", "limits", "hosts", "events", "kinds", "mail", "webhooks", "quiet", "payload", "before", "after", "answer",
 }  # fmt: skip
-#: Columns with a name in ``JSON`` that do not contain JSON in this table.
-_SEALED = {("lodger_webhooks", "before")}
 
 
 def bad(why: str) -> InputError:
@@ -136,7 +134,7 @@ def _form(table: Table) -> _Form:
     columns = tuple(column.name for column in table.c)
     cells: Any = GenericAlias(tuple, tuple(map(_cell, table.c)))
     texts = {column.name for column in table.c if isinstance(column.type, String)}
-    parsed = tuple(name for name in columns if name in JSON & texts and (table.name, name) not in _SEALED)
+    parsed = tuple(name for name in columns if name in JSON & texts)
     return _Form(
         columns,
         TypeAdapter(cells),

@@ -74,7 +74,7 @@ connections = table_of_tenants(
     sa.Index("ix_lodger_connections_consent", "consent"),
     info={
         ARCHIVED: _check_row,
-        SEALED: lambda row: (_place(row), ("sealed",)),
+        SEALED: _place,
         UNDER_WAY: ("renewing_us", "consent", "consent_us"),
     },
 )

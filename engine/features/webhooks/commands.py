@@ -15,5 +15,5 @@ def _webhook(made: Any) -> None:
 
 
 groups.HELP["webhook"] = "Manage webhooks: URLs that receive a tenant's events."
-views.COLUMNS["Webhook"] = (("webhook", "name"), ("url", "url"), ("events", "events"), ("state", "state"))
+views.COLUMNS["Webhook"] = (("webhook", "name"), ("url", "url"), ("events", "events"))
 views.SHORT_VIEWS |= {"Webhook": _webhook, "CreatedWebhook": _webhook}

@@ -19,7 +19,7 @@ class Webhooks(Noun[M]):
     def put(
         self, tenant_id: str, name: str, url: str, *, events: Iterable[str] = ("*",), style: str = "standard"
     ) -> CreatedWebhook | Webhook:
-        """Create a webhook, or change its URL, events and style; a webhook that is off is switched on again.
+        """Create a webhook, or change its URL, events and style.
 
         The result of a creation contains the secret for the receiver's signature checks, only once.
 
@@ -41,7 +41,7 @@ class Webhooks(Noun[M]):
 
     @operation("POST", "/tenants/{tenant_id}/webhooks/{name}/renew", Role.EDITOR, secret=True, tagged=True)
     def renew(self, tenant_id: str, name: str) -> CreatedWebhook:
-        """Create a new secret of a webhook; for a day, messages are also signed with the old one.
+        """Create a new secret of a webhook, with which messages are signed from now on.
 
         Raises:
             NotFound: webhook_unknown.

@@ -4,6 +4,7 @@ import asyncio
 import json
 import logging
 from collections.abc import Awaitable, Callable
+from http import HTTPStatus
 from typing import Any, ClassVar
 
 from sqlalchemy import Row
@@ -29,7 +30,6 @@ from lodger.engine.vault.vault import Vault
 ANSWER_S = 10.0
 #: Bytes of a receiver's answer that are read; they are not used.
 MAX_ANSWER_BYTES = 64 * 1024
-GONE = 410
 #: The one text for receivers that cannot be reached, are not allowed, or have names that do not resolve.
 UNREACHABLE = "the receiver is not allowed, has no known name, or gave no answer"
 _log = logging.getLogger("lodger.egress")
@@ -77,8 +77,8 @@ class WebhookSender(Sender):
             route = await asyncio.to_thread(self._route, row)
         except Unavailable as error:
             return Failure(f"this node cannot sign the message: {error.code}", final=False)
-        if route is None or route[0].state != "on":
-            return Failure(webhooks.DELETED if route is None else "the webhook is switched off", final=True)
+        if route is None:
+            return Failure(webhooks.DELETED, final=True)
         try:
             answer = await self._send(self.request(row, *route))
         except NoAnswer as none:
@@ -89,14 +89,11 @@ class WebhookSender(Sender):
         except Unavailable as error:
             _log.warning("webhook %s of tenant %s: %s; %s", row.target, row.tenant_id, error, error.fix)
             return Failure(f"this node cannot send messages: {error.code}", final=False)
-        if answer.status == GONE:
-            await asyncio.to_thread(self._switch_off, row)
-            return Failure("the receiver answered 410 (Gone)", final=True)
         if not 200 <= answer.status < 300:
-            return Failure(f"the receiver answered {answer.status}", final=False)
+            return Failure(f"the receiver answered {answer.status}", final=answer.status == HTTPStatus.GONE)
         return None
 
-    def request(self, row: Row[Any], webhook: Webhook, keys: tuple[str, ...]) -> Request:
+    def request(self, row: Row[Any], webhook: Webhook, secret: str) -> Request:
         """Return the request of one attempt: body and id are always the same, the signature has the present time.
 
         Raises:
@@ -106,7 +103,7 @@ class WebhookSender(Sender):
         stamp = strict_json.instant_text(from_us(row.created_us))
         body = strict_json.dump(_content(payload, stamp, webhook.style)).encode()
         place = target.read(webhook.url).origin
-        signed = signature.headers(keys, row.message_id, self.clock.now_us() // 1_000_000, body)
+        signed = signature.headers(secret, row.message_id, self.clock.now_us() // 1_000_000, body)
 
         def is_place(origin: Origin) -> bool:
             """Whether a request goes to the webhook's own address, the only one that it may reach."""
@@ -117,17 +114,10 @@ class WebhookSender(Sender):
             payer=webhooks.owner(row.tenant_id, row.target)[0], total_s=ANSWER_S, max_body=MAX_ANSWER_BYTES,
         )  # fmt: skip
 
-    def _route(self, row: Row[Any]) -> tuple[Webhook, tuple[str, ...]] | None:
-        """Return the webhook of a message, with the secrets that sign it; None if it is gone."""
+    def _route(self, row: Row[Any]) -> tuple[Webhook, str] | None:
+        """Return the webhook of a message, with the secret that signs it; None if it was deleted."""
         with self._database.read() as connection:
-            return webhooks.route(
-                self._vault, connection, *webhooks.owner(row.tenant_id, row.target), self.clock.now_us()
-            )
-
-    def _switch_off(self, row: Row[Any]) -> None:
-        """Switch off a webhook that has failed for too long."""
-        with self._database.write() as connection:
-            webhooks.switch_off(connection, *webhooks.owner(row.tenant_id, row.target), self.clock.now_us())
+            return webhooks.route(self._vault, connection, *webhooks.owner(row.tenant_id, row.target))
 
 
 def _content(payload: dict[str, Any], stamp: str, style: str) -> dict[str, Any]:

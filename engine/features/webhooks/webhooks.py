@@ -18,7 +18,7 @@ from lodger.engine.egress.request_errors import Refused
 from lodger.engine.store.drivers import prepared
 from lodger.engine.store.queue import outbox, ready_queue
 from lodger.engine.store.queue.events import EVENT_NAME, matches
-from lodger.engine.store.records import AnyRow, Json
+from lodger.engine.store.records import Json
 from lodger.engine.store.rows import record
 from lodger.engine.store.schema.metadata import ARCHIVED, SEALED, table_of_tenants
 from lodger.engine.store.schema.script_data import TABLES
@@ -32,8 +32,6 @@ MAX_EVENTS = 50
 DELETED = "the webhook was deleted"
 #: Forms of a body: Standard Webhooks, or the JSON that Slack and compatible chats accept.
 STYLES = ("standard", "slack")
-#: How long the previous secret stays valid after a new one was created, microseconds.
-OVERLAP_US = 86_400_000_000
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,61}", re.ASCII)  # messages to the platform's have an @ before it
 
 
@@ -42,27 +40,22 @@ def _check_row(row: dict[str, Any], cells: dict[str, Any]) -> None:
     check(row["name"], row["url"], cells["events"], row["style"])
 
 
-#: Receivers of events; secrets are encrypted like tenants' own, ``before`` is the previous one while it is
-#: still valid.
+#: Receivers of events; secrets are encrypted like tenants' own.
 webhooks = table_of_tenants(
     "lodger_webhooks",
     sa.Column("name", sa.String(63), primary_key=True),
     sa.Column("url", sa.Text, nullable=False),
     sa.Column("events", sa.Text, nullable=False),
-    sa.Column("state", sa.String(8), nullable=False),
     sa.Column("key_id", sa.String(32), nullable=False),
     sa.Column("sealed", sa.Text, nullable=False),
-    sa.Column("before", sa.Text),
-    sa.Column("before_until_us", sa.BigInteger),
     sa.Column("created_us", sa.BigInteger, nullable=False),
     sa.Column("updated_us", sa.BigInteger, nullable=False),
     # Of the bodies: standard, or slack.
     sa.Column("style", sa.String(16), nullable=False, server_default="standard"),
-    sa.CheckConstraint("state IN ('on', 'off')", name="state"),
     sa.Index("ix_lodger_webhooks_key", "key_id"),
     info={
         ARCHIVED: _check_row,
-        SEALED: lambda row: (("webhook", row["tenant_id"], row["name"]), ("sealed", "before")),
+        SEALED: lambda row: ("webhook", row["tenant_id"], row["name"]),
     },
 )
 TABLES.append(webhooks)
@@ -75,17 +68,15 @@ class Webhook:
 
     Attributes:
         events: names, ``prefix.*`` and ``*``.
-        state: on, or off after the receiver has answered 410 (gone).
         style: of the bodies, one of :data:`STYLES`.
     """
 
-    ETAG: ClassVar = ("name", "created_at", "updated_at", "state")
+    ETAG: ClassVar = ("name", "created_at", "updated_at")
 
     tenant_id: str
     name: str
     url: str
     events: tuple[str, ...]
-    state: str
     created_at: datetime
     updated_at: datetime
     style: str = "standard"
@@ -121,7 +112,7 @@ def put(
     ready_queue.lock(connection, [tenant_id])
     tenants.get(connection, tenant_id)
     mine = (_c.tenant_id == tenant_id, _c.name == name)
-    values = {"url": url, "events": json.dumps(wanted), "state": "on", "style": style, "updated_us": now_us}
+    values = {"url": url, "events": json.dumps(wanted), "style": style, "updated_us": now_us}
     if connection.execute(sa.update(webhooks).where(*mine).values(values)).rowcount:
         return named.get(connection, tenant_id, name)
     if named.count(connection, tenant_id) >= MAX_WEBHOOKS:
@@ -136,29 +127,18 @@ def put(
 
 
 def renew_secret(vault: Vault, connection: sa.Connection, tenant_id: str, name: str, now_us: int) -> CreatedWebhook:
-    """Create a new secret of a webhook; for a day messages are signed with the previous one, too.
+    """Create a new secret of a webhook, which signs from now on.
 
     Raises:
         NotFound: webhook_unknown.
         Unavailable: the keys are not available.
     """
     ready_queue.lock(connection, [tenant_id])
-    row = _find_row(connection, tenant_id, name)
-    if row is None:
-        raise named.unknown(tenant_id, name)
+    named.get(connection, tenant_id, name)
     secret = signature.new_secret()
     sealed = vault.seal(secret, "webhook", tenant_id, name)
-    before = vault.again(Sealed(row.key_id, row.sealed), "webhook", tenant_id, name)
-    values = {
-        "key_id": sealed.key_id,
-        "sealed": sealed.text,
-        "before": before.text,
-        "before_until_us": now_us + OVERLAP_US,
-    }
-    prepared.write(
-        connection,
-        sa.update(webhooks).where(_c.tenant_id == tenant_id, _c.name == name).values(updated_us=now_us, **values),
-    )
+    values = {"key_id": sealed.key_id, "sealed": sealed.text, "updated_us": now_us}
+    prepared.write(connection, sa.update(webhooks).where(_c.tenant_id == tenant_id, _c.name == name).values(values))
     return CreatedWebhook(named.get(connection, tenant_id, name), secret)
 
 
@@ -175,25 +155,16 @@ def delete(connection: sa.Connection, tenant_id: str, name: str) -> Webhook:
     return found
 
 
-def switch_off(connection: sa.Connection, tenant_id: str, name: str, now_us: int) -> None:
-    """Switch a webhook off because its receiver is gone; storing it again switches it on."""
-    mine = (_c.tenant_id == tenant_id, _c.name == name)
-    prepared.write(connection, sa.update(webhooks).where(*mine).values(state="off", updated_us=now_us))
-
-
-def route(
-    vault: Vault, connection: sa.Connection, tenant_id: str, name: str, now_us: int
-) -> tuple[Webhook, tuple[str, ...]] | None:
-    """Return a webhook with the secrets that sign, newest first; None if it does not exist.
+def route(vault: Vault, connection: sa.Connection, tenant_id: str, name: str) -> tuple[Webhook, str] | None:
+    """Return a webhook with the secret that signs; None if it does not exist.
 
     Raises:
         Unavailable: the keys are not available, or the row was modified.
     """
-    row = _find_row(connection, tenant_id, name)
+    row = connection.execute(sa.select(webhooks).where(_c.tenant_id == tenant_id, _c.name == name)).first()
     if row is None:
         return None
-    texts = [row.sealed, *([row.before] if row.before and row.before_until_us > now_us else [])]
-    return named.make(row), tuple(vault.open(Sealed(row.key_id, text), "webhook", tenant_id, name) for text in texts)
+    return named.make(row), vault.open(Sealed(row.key_id, row.sealed), "webhook", tenant_id, name)
 
 
 def check(name: str, url: str, events: Iterable[str], style: str = "standard") -> list[str]:
@@ -219,18 +190,11 @@ def check(name: str, url: str, events: Iterable[str], style: str = "standard") -
     return wanted
 
 
-def _find_row(connection: sa.Connection, tenant_id: str, name: str) -> AnyRow | None:
-    """Return the row of a webhook, None without one."""
-    return connection.execute(sa.select(webhooks).where(_c.tenant_id == tenant_id, _c.name == name)).first()
-
-
 def enqueue(
     connection: sa.Connection, tenant_id: str, event: str, data: Json, place: tuple[str, int, int], now_us: int
 ) -> int:
     """Enqueue an event for every webhook that subscribes to it; see :func:`lodger.engine.store.queue.events.enqueue`."""
-    rows = connection.execute(
-        sa.select(webhooks).where(_c.tenant_id.in_({tenant_id, PLATFORM}), _c.state == "on")
-    ).all()
+    rows = connection.execute(sa.select(webhooks).where(_c.tenant_id.in_({tenant_id, PLATFORM}))).all()
     action_id, step, number = place
     made: list[dict[str, Any]] = []
     for row in rows:
@@ -248,8 +212,8 @@ def enqueue(
 
 
 def subscriptions(connection: sa.Connection, tenant_ids: Sequence[str]) -> dict[str, list[list[str]]]:
-    """Return the patterns of events of each webhook that is on, by tenant."""
-    wanted = sa.select(_c.tenant_id, _c.events).where(_c.tenant_id.in_({*tenant_ids, PLATFORM}), _c.state == "on")
+    """Return the patterns of events of each webhook, by tenant."""
+    wanted = sa.select(_c.tenant_id, _c.events).where(_c.tenant_id.in_({*tenant_ids, PLATFORM}))
     found: dict[str, list[list[str]]] = {}
     for row in connection.execute(wanted):
         for tenant_id in tenant_ids if row.tenant_id == PLATFORM else (row.tenant_id,):
@@ -258,8 +222,8 @@ def subscriptions(connection: sa.Connection, tenant_ids: Sequence[str]) -> dict[
 
 
 def exist(tenant: sa.ColumnElement[Any]) -> sa.ColumnElement[bool]:
-    """Return the SQL condition that the tenant in this column, or the platform, has a webhook that is on."""
-    return sa.exists().where(_c.tenant_id.in_((tenant, PLATFORM)), _c.state == "on")
+    """Return the SQL condition that the tenant in this column, or the platform, has a webhook."""
+    return sa.exists().where(_c.tenant_id.in_((tenant, PLATFORM)))
 
 
 def owner(tenant_id: str, to: str) -> tuple[str, str]:

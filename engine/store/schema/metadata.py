@@ -8,8 +8,8 @@ from sqlalchemy.schema import SchemaItem
 #: Key in the ``info`` of a wing's table with rows of tenants that an archive contains; its value checks a row and its decoded JSON
 #: columns, and raises ValueError, TypeError, LookupError or InputError, or is None.
 ARCHIVED = "archived"
-#: Key in the ``info`` of a table with encrypted values and a column ``key_id``: returns, of a row, the place that they are bound to, and
-#: their columns.
+#: Key in the ``info`` of a table with encrypted values, in columns ``key_id`` and ``sealed``: returns, of a row, the place that its value
+#: is bound to.
 SEALED = "sealed"
 #: Key in the ``info`` of a table: its columns that are about what is under way in one ledger, which a restored row begins without.
 UNDER_WAY = "under way"

@@ -104,7 +104,7 @@ secrets = table_of_tenants(
     sa.Column("created_us", sa.BigInteger, nullable=False),
     sa.Column("updated_us", sa.BigInteger, nullable=False),
     sa.Index("ix_lodger_secrets_key", "key_id"),
-    info={SEALED: lambda row: ((row["tenant_id"], row["name"], row["hosts"]), ("sealed",))},
+    info={SEALED: lambda row: (row["tenant_id"], row["name"], row["hosts"])},
 )
 
 #: Indexed paths of collections, by tenant. ``upto`` is the position of the build over existing documents; queries use

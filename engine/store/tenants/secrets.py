@@ -118,13 +118,8 @@ def reencrypt(vault: Vault, connection: Connection) -> int:
         old = select(table).where(table.c.key_id != newest).order_by(*key).limit(BATCH).with_for_update()
         rows = connection.execute(old).mappings().all()
         for row in rows:
-            place, columns = table.info[SEALED](row)
-            values = {
-                name: vault.again(Sealed(row["key_id"], row[name]), *place).text
-                for name in columns
-                if row[name] is not None
-            }
-            update_row(connection, table, *(row[column.name] for column in key), key_id=newest, **values)
+            again = vault.again(Sealed(row["key_id"], row["sealed"]), *table.info[SEALED](row))
+            update_row(connection, table, *(row[column.name] for column in key), key_id=again.key_id, sealed=again.text)
         if rows:
             return len(rows)
     return 0

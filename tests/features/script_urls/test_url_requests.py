@@ -237,9 +237,7 @@ def test_signed_urls_take_signed_requests_once(lodge: RunningApi) -> None:
 
     def headers(style: str, at: int = now_s, secret: str = SECRET, signed: bytes = body) -> dict[str, str]:
         if style == "standard":
-            return {
-                name.replace("-", "_"): value for name, value in signature.headers([secret], f"msg_{at}", at, signed)
-            }
+            return {name.replace("-", "_"): value for name, value in signature.headers(secret, f"msg_{at}", at, signed)}
         if style == "stripe":
             return {"stripe_signature": f"t={at},v0=x,v1={hmac_hex(secret, f'{at}.'.encode() + signed)}"}
         if style == "slack":
