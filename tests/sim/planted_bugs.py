@@ -287,8 +287,8 @@ IN_THE_SQL = [
     ),
     PlantedBug(
         "a backfill repeats slots that have run",
-        r"(SELECT lodger_actions.slot, lodger_actions.state, lodger_actions.origin .* IS NULL)",
-        r"\1 AND 0",
+        r"(lodger_actions.slot_to IS NULL) AND \(lodger_actions.origin = ",
+        r"\1 AND 0 AND (lodger_actions.origin = ",
         6,
         shape=replace(CROWDED, focus="backfill", schedules=8),
     ),

@@ -1,12 +1,11 @@
 """Backfills: the slots of a range that did not run become actions that are due now."""
 
-from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
 from itertools import islice
 
-from sqlalchemy import Connection, select
+from sqlalchemy import Connection, or_, select
 
 from lodger.engine.core.clock import from_us, to_us
 from lodger.engine.core.errors import InputError
@@ -122,14 +121,14 @@ def plan(
     known = select(tables.schedules.c.forgotten_us).where(
         tables.schedules.c.tenant_id == tenant_id, tables.schedules.c.id == found.id
     )
-    clock, forgotten, (states, backfilled) = read_together(
+    clock, forgotten, ran = read_together(
         lambda: (
             tick.lock_clocks(connection, tenant_id, [found.id])[0]
             if lock
             else tick.clock_of(connection, tenant_id, found.id)
         ),
         partial(connection.scalar, known),
-        partial(_slot_states, connection, found.id, start_us, end_us),
+        partial(_ran, connection, found.id, start_us, end_us),
         connection=connection,
     )
     if forgotten is not None and start_us <= forgotten:
@@ -137,13 +136,14 @@ def plan(
     revision = context.revision_cache.revision(connection, tenant_id, found.id, clock.revision)
     if revision.everywhere:
         raise InputError("backfill_every_node", schedule=found.name)
-    slots, coming = _slots(revision, start_us, end_us, clock.accounted_us)
-    run, left = slots_to_backfill(slots, states, backfilled)
-    return BackfillPlan(found.id, clock, revision, run, left + coming)
+    slots = _slots(revision, start_us, end_us)
+    # Later slots than the accounted ones are those of the next tick.
+    run = [slot for slot in slots if to_us(slot) <= clock.accounted_us and to_us(slot) not in ran]
+    return BackfillPlan(found.id, clock, revision, run, len(slots) - len(run))
 
 
-def _slots(revision: Revision, start_us: int, end_us: int, accounted_us: int) -> tuple[list[datetime], int]:
-    """Return the accounted slots of the range, and the number of slots that the next tick accounts."""
+def _slots(revision: Revision, start_us: int, end_us: int) -> list[datetime]:
+    """Return the slots of the range."""
     maximum = whole("backfill_max")
     try:
         slots = list(islice(revision.recurrence.between(from_us(start_us), from_us(end_us)), maximum + 1))
@@ -153,42 +153,17 @@ def _slots(revision: Revision, start_us: int, end_us: int, accounted_us: int) ->
         raise InputError(
             "backfill_too_large", maximum=maximum, end=slots[maximum], details={"end": slots[maximum].isoformat()}
         )
-    accounted = [slot for slot in slots if to_us(slot) <= accounted_us]
-    return accounted, len(slots) - len(accounted)
+    return slots
 
 
-def _slot_states(
-    connection: Connection, schedule_id: str, start_us: int, end_us: int
-) -> tuple[dict[datetime, str], frozenset[datetime]]:
-    """Return the states of slots in [start, end) that have a row of their own, and the slots that a backfill has run before."""
-    rows = connection.execute(
-        select(_a.slot, _a.state, _a.origin).where(
-            _a.schedule_id == schedule_id,
-            tables.is_slotted,
-            _a.slot >= start_us,
-            _a.slot < end_us,
-            _a.slot_to.is_(None),
-        )
-    ).all()
-    states = {from_us(row.slot): row.state for row in rows if row.origin == "slot"}
-    return states, frozenset(from_us(row.slot) for row in rows if row.origin == "backfill")
-
-
-def slots_to_backfill(
-    slots: Iterable[datetime], states: Mapping[datetime, str], backfilled: frozenset[datetime]
-) -> tuple[list[datetime], int]:
-    """Return the slots that a backfill runs, ascending, and the number of those that it does not.
-
-    Args:
-        slots: the slots of the range, ascending, all of them accounted.
-        states: states of the slots that have a row of their own; the others lie in a gap, or before the schedule began.
-        backfilled: slots that a backfill has run before, whatever became of it.
-    """
-    run, left = [], 0
-    for slot in slots:
-        state = states.get(slot)
-        if slot in backfilled or (state is not None and state not in DID_NOT_RUN):
-            left += 1
-        else:
-            run.append(slot)
-    return run, left
+def _ran(connection: Connection, schedule_id: str, start_us: int, end_us: int) -> set[int]:
+    """Return the slots in [start, end) that ran, or that a backfill has run before, whatever became of it."""
+    mine = (
+        _a.schedule_id == schedule_id,
+        tables.is_slotted,
+        _a.slot >= start_us,
+        _a.slot < end_us,
+        _a.slot_to.is_(None),
+    )
+    ran = or_(_a.origin == "backfill", _a.state.not_in(DID_NOT_RUN))
+    return set(connection.scalars(select(_a.slot).where(*mine, ran)))

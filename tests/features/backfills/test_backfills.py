@@ -3,12 +3,14 @@
 from datetime import datetime
 
 import pytest
+from sqlalchemy import update
 from tests.store.bench import THROWN, Bench
 
 from lodger.engine.core.clock import from_us
 from lodger.engine.core.errors import Conflict, InputError, NotFound
 from lodger.engine.features.backfills.backfills import Backfill
 from lodger.engine.store.records import Schedule
+from lodger.engine.store.schema.scheduling import actions
 
 BEGIN = 1_767_225_600_000_000
 
@@ -43,6 +45,23 @@ def test_a_gap_is_run_slot_by_slot_in_order_and_its_row_stays(bench: Bench) -> N
     assert slots == [BEGIN + number * 60_000_000 for number in range(1, 10)]
     assert bench.states(schedule).count("skipped") == 1
     assert backfill(bench, schedule, 60, 601) == Backfill(schedule.id, (), 10)
+
+
+@pytest.mark.parametrize(
+    ("state", "runs"),
+    [
+        *[(state, False) for state in ("ready", "running", "sealed", "waiting_retry", "done", "failed")],
+        *[(state, True) for state in ("cancelled", "skipped", "expired")],
+    ],
+)
+def test_a_slot_that_ran_or_may_still_run_is_left_alone(bench: Bench, state: str, runs: bool) -> None:
+    schedule = schedule_after(bench, 65)
+    with bench.engine.context.database.write() as connection:
+        needs = {"reason": "overlap", "node_id": actions.c.id, "lease_epoch": 1}
+        connection.execute(update(actions).where(actions.c.slot == BEGIN + 60_000_000).values(state=state, **needs))
+    made = backfill(bench, schedule, 60, 61)
+    assert (len(made.actions), made.left_alone) == (int(runs), int(not runs))
+    assert backfill(bench, schedule, 60, 61) == Backfill(schedule.id, (), 1), "asking twice runs nothing twice"
 
 
 def test_slots_before_the_schedule_existed_are_run_as_its_rules_name_them(bench: Bench) -> None:
