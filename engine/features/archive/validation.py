@@ -50,6 +50,7 @@ OPEN = ("ready", "waiting_retry")
 JSON = {
     "params", "handed", "steps", "result", "error", "effects", "lines", "body", "value", "modules", "grants", "fields", "rules",
     "retry", "conduct", "limits", "hosts", "events", "kinds", "mail", "webhooks", "quiet", "payload", "before", "after", "answer",
+    "people",
 }  # fmt: skip
 
 
@@ -277,11 +278,13 @@ def check_response_size(body: bytes, maximum: int) -> None:
         raise bad(f"the body of a stored response is cut off, or has more than {maximum} bytes (egress_max_mib)")
 
 
+_TEXTS = TypeAdapter(list[str])
 #: Forms of the JSON in columns.
 _SHAPES: dict[str, dict[str, TypeAdapter[Any]]] = {
+    "lodger_tenants": {"limits": TypeAdapter(dict[str, Any]), "grants": _TEXTS, "people": _TEXTS},
     "lodger_schedule_revisions": {"steps": TypeAdapter(list[dict[str, Any]])},
     "lodger_actions": {"steps": TypeAdapter(list[tuple[str, StrictInt]])},
-    "lodger_script_versions": {"modules": TypeAdapter(dict[str, str]), "grants": TypeAdapter(list[str])},
+    "lodger_script_versions": {"modules": TypeAdapter(dict[str, str]), "grants": _TEXTS},
     "lodger_attempts": {"effects": TypeAdapter(list[dict[str, Any]])},
     "lodger_attempt_logs": {
         "lines": TypeAdapter(list[tuple[str, str, Annotated[StrictInt, Field(ge=MIN_US, lt=MAX_US)]]])
