@@ -40,7 +40,7 @@ class Urls(Noun[M]):
             headers: names of request headers that the script gets, besides content-type.
             answers: let the sender wait for the answer that the script returns ({status, headers, body}). Default: 202 at once.
             origins: origins whose pages may send requests and read the answer, such as https://shop.example; * for all.
-            signature: style in which senders sign: standard, stripe, slack or sha256. Default: none.
+            signature: style in which senders sign: standard or sha256. Default: none.
             secret: name of the tenant's secret that senders sign with.
             expires_at: instant from which the URL is unknown. Default: never.
 

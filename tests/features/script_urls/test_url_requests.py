@@ -238,11 +238,6 @@ def test_signed_urls_take_signed_requests_once(lodge: RunningApi) -> None:
     def headers(style: str, at: int = now_s, secret: str = SECRET, signed: bytes = body) -> dict[str, str]:
         if style == "standard":
             return {name.replace("-", "_"): value for name, value in signature.headers(secret, f"msg_{at}", at, signed)}
-        if style == "stripe":
-            return {"stripe_signature": f"t={at},v0=x,v1={hmac_hex(secret, f'{at}.'.encode() + signed)}"}
-        if style == "slack":
-            signature_of = hmac_hex(secret, f"v0:{at}:".encode() + signed)
-            return {"x_slack_request_timestamp": str(at), "x_slack_signature": f"v0={signature_of}"}
         return {"x_hub_signature_256": f"sha256={hmac_hex(secret, signed)}"}
 
     for style in signature.STYLES:
@@ -268,7 +263,7 @@ def test_signed_urls_take_signed_requests_once(lodge: RunningApi) -> None:
         assert post(lodge, path, body, **headers("standard")).status_code == 401, secret
     engine.secrets.delete("acme", "SIGNING")
     assert post(lodge, path, body, **headers("standard")).status_code == 401
-    assert len(engine.actions.list("acme")) == 5
+    assert len(engine.actions.list("acme")) == 3
 
 
 REFUSED: list[tuple[dict[str, Any], type[Exception]]] = [
