@@ -23,6 +23,22 @@ def _claimed(bench: Bench, node: str, free: int = 100) -> list[str | None]:
     return [claim.schedule_id for claim in bench.claim(free, node)]
 
 
+def test_only_a_node_that_carries_the_labels_runs_a_schedule(bench: Bench) -> None:
+    bench.tenant()
+    heavy = bench.schedule(name="heavy", labels="highmem")
+    both = bench.schedule(name="both", labels=["eu", "highmem"])
+    plain = bench.schedule(name="plain")
+    for name, labels in (("plain", ()), ("big", ("highmem",)), ("all", ("eu", "highmem", "gpu"))):
+        _register(bench, name, *labels)
+    bench.clock.advance(60)
+    bench.tick()
+    assert heavy.conduct["labels"] == ["highmem"]
+    assert _claimed(bench, "plain") == [plain.id]
+    assert _claimed(bench, "big") == [heavy.id]
+    assert _claimed(bench, "big") == []
+    assert _claimed(bench, "all") == [both.id]
+
+
 def test_a_tenants_labels_hold_for_what_waits_already_and_are_lifted_at_once(bench: Bench) -> None:
     bench.tenant()
     mine = bench.schedule(labels="highmem")
