@@ -21,7 +21,7 @@ from lodger.engine.demo.demo_feed import Feed
 from lodger.engine.demo.shops import SHOPS, carts, customers, fill, orders, products, tickets
 from lodger.engine.demo.summary import summarise
 from lodger.engine.node.outbox.sender import Sender
-from lodger.engine.store.connection.transactions import Transactions
+from lodger.engine.store.connection.database import Database
 from lodger.engine.web import dashboard_link
 from lodger.sandbox.runtimes.js.artefact import ensure
 
@@ -76,7 +76,7 @@ class Mailbox(Sender):
     each: ClassVar[int] = 10
     poll_s = POLL_S
 
-    def __init__(self, database: Transactions, clock: Clock, write: Callable[[str], None]) -> None:
+    def __init__(self, database: Database, clock: Clock, write: Callable[[str], None]) -> None:
         super().__init__(database, clock)
         self._write = write
 

@@ -20,7 +20,7 @@ from lodger.engine.server.operation_call import authenticated, request_id
 from lodger.engine.server.problems import problem, routing_error
 from lodger.engine.server.sessions import begin_session
 from lodger.engine.service.engine import Engine
-from lodger.engine.store.tenants import sessions, sign_in_codes
+from lodger.engine.store.tenants import sessions
 from lodger.engine.store.tenants.sessions import NewSession
 from lodger.engine.web import forms, listing, rendering
 from lodger.engine.web.page import Reader, Values, page_after, root_of
@@ -295,7 +295,7 @@ class Dashboard:
 
             def redeem_code(connection: Connection) -> Caller | None:
                 """Return the caller of the sign-in link's code, which holds once."""
-                return sign_in_codes.redeem(connection, code, self._api.engine.context.clock.now_us())
+                return sessions.redeem_code(connection, code, self._api.engine.context.clock.now_us())
 
             answer = await self.begin(request, redeem_code, "sign-in link", next_page=page_after(request))
             if answer is not None:

@@ -10,7 +10,7 @@ from tests.escape.commands import HELLO, LADDER_OF_IFS, command
 
 from lodger.engine.core.errors import Conflict, InputError
 from lodger.engine.core.settings import Settings
-from lodger.engine.store.usage import trials
+from lodger.engine.store.usage import usage
 from lodger.engine.sync import Engine
 from lodger.engine.trials.trial import try_script
 from lodger.sandbox.limits import Limits
@@ -44,7 +44,7 @@ def used(engine: Engine) -> float:
 def use_up(engine: Engine) -> None:
     """Let the tenant have used its second of the day."""
     with engine.context.database.write() as connection:
-        trials.charge(engine.context, connection, "acme", 1000 * (1 - used(engine)) + 1)
+        usage.charge_trial(engine.context, connection, "acme", 1000 * (1 - used(engine)) + 1)
 
 
 def test_cpu_time_of_dry_runs_and_checks_counts_towards_the_day(tmp_path: Path) -> None:

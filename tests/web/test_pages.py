@@ -11,7 +11,7 @@ from tests.api.running_api import NO_CERTIFICATES, RunningApi
 from tests.api.workers import worked
 
 from lodger.engine.store.records import Change
-from lodger.engine.store.tenants import sign_in_codes
+from lodger.engine.store.tenants import sessions
 from lodger.engine.web import dashboard_link
 from lodger.engine.web.dashboard import STATIC
 from lodger.engine.web.rendering import field_changes
@@ -56,7 +56,7 @@ def test_a_link_signs_in_once(lodge: RunningApi) -> None:
     assert again.status_code == 401
     assert "set-cookie" not in again.headers
     late = dashboard_link.link(lodge.engine)
-    lodge.clock.advance(sign_in_codes.LIFE_US / 1e6 + 1)
+    lodge.clock.advance(sessions.CODE_LIFE_US / 1e6 + 1)
     assert lodge.http.get(lodge.url + str(late)).status_code == 401
 
 

@@ -14,7 +14,7 @@ from lodger.engine.data.changes import triggers
 from lodger.engine.data.sets import tenant_views
 from lodger.engine.data.sets.datasets import Datasets
 from lodger.engine.data.sets.foreign import ForeignDatabase, outside
-from lodger.engine.store.connection.transactions import Transactions
+from lodger.engine.store.connection.database import Database
 from lodger.engine.store.drivers import driver_of
 
 
@@ -66,7 +66,7 @@ def printed(
     return made if security is None else [security.search_path(connection), *made]
 
 
-def prepare(datasets: Datasets, ledger: Transactions) -> None:
+def prepare(datasets: Datasets, ledger: Database) -> None:
     """Run the statements in the ledger's database and in every other one with exposed tables.
 
     Raises:

@@ -5,16 +5,19 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from functools import partial
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from sqlalchemy import Connection
 
 from lodger.engine.core.clock import SystemClock
 from lodger.engine.core.refusal import CallRefused
 from lodger.engine.data.sets.dataset import TableDataset
-from lodger.engine.store.connection.transactions import Transactions
+from lodger.engine.store.connection.database import Database
 from lodger.engine.store.drivers import driver_of, patience
 from lodger.engine.store.drivers.features import StatementTimeout
+
+if TYPE_CHECKING:
+    from lodger.engine.data.sets.foreign import ForeignDatabase
 
 T = TypeVar("T")
 
@@ -33,7 +36,7 @@ MAX_THREADS = 16
 class ThreadReads:
     """Runs queries to a database in threads. Satisfies :class:`lodger.engine.capabilities.session.QueryRunner`."""
 
-    def __init__(self, database: Transactions) -> None:
+    def __init__(self, database: "Database | ForeignDatabase") -> None:
         self._database = database
         # A server that says nothing after its own limit has passed says nothing any more.
         adopt = partial(patience.adopt, STATEMENT_S + SILENCE_S)

@@ -15,7 +15,7 @@ from lodger.engine.core.errors import Explained, InputError, NotFound, Unavailab
 from lodger.engine.features.openid.configuration import NAME, SignIn
 from lodger.engine.server.auth import client, cookie_name, made_from
 from lodger.engine.server.problems import Refused
-from lodger.engine.store.tenants import sign_in_codes, tenants
+from lodger.engine.store.tenants import sessions, tenants
 from lodger.engine.web import dashboard
 from lodger.engine.web.dashboard import Dashboard
 from lodger.engine.web.page import own_path, page_after
@@ -134,7 +134,7 @@ class OpenIdPages:
 
         def use_up_state(connection: Connection) -> Caller:
             """Use up the sign-in's state, which holds once; return the caller."""
-            if not sign_in_codes.spend(connection, state, self._api.engine.context.clock.now_us()):
+            if not sessions.spend_state(connection, state, self._api.engine.context.clock.now_us()):
                 raise failed("it was completed before")
             if caller.tenant_id is not None:
                 tenants.get(connection, caller.tenant_id)

@@ -19,7 +19,7 @@ from lodger.engine.node.context import NodeContext
 from lodger.engine.node.node_events import BatchCommitted
 from lodger.engine.node.running_attempts import RunningAttempts, key_of
 from lodger.engine.node.service import Service
-from lodger.engine.store.usage import trials
+from lodger.engine.store.usage import usage
 from lodger.engine.trials.claims import Source
 from lodger.sandbox.job import Runs
 
@@ -130,4 +130,4 @@ class ShadowRuns(Service):
     def _load(self, connection: Connection, tenant_id: str, shadow: str) -> tuple[Source | None, bool]:
         """Return the source of a running shadow, and whether the tenant's CPU time for trials is used up."""
         found = shadows.load(connection, tenant_id, shadow)
-        return found, found is not None and bool(trials.used_up(self.context.store, connection, tenant_id))
+        return found, found is not None and bool(usage.used_up(self.context.store, connection, tenant_id))

@@ -31,7 +31,7 @@ from lodger.engine.store.scripts import scripts
 from lodger.engine.store.scripts.content import Content
 from lodger.engine.store.stored_modules import authored, runnable, used
 from lodger.engine.store.tenants.grants import encode
-from lodger.engine.store.usage import storage_usage, trials
+from lodger.engine.store.usage import storage_usage, usage
 
 script_shadows = table_of_tenants(
     "lodger_script_shadows",
@@ -253,7 +253,7 @@ def add(
         The shadow; None if it does not run any more, or the run was compared before.
     """
     ready_queue.lock(connection, [tenant_id])
-    trials.charge(context, connection, tenant_id, cpu_ms)
+    usage.charge_trial(context, connection, tenant_id, cpu_ms)
     row = connection.execute(_running.where(_t.tenant_id == tenant_id, _t.id == shadow_id).add_columns(
         _t.script_id, _t.runs, _t.wanted, _t.automatic)).first()  # fmt: skip
     if row is None:

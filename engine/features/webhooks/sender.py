@@ -20,7 +20,7 @@ from lodger.engine.egress.request_errors import NoAnswer
 from lodger.engine.features.webhooks import webhooks
 from lodger.engine.features.webhooks.webhooks import Webhook
 from lodger.engine.node.outbox.sender import Sender
-from lodger.engine.store.connection.transactions import Transactions
+from lodger.engine.store.connection.database import Database
 from lodger.engine.store.queue import outbox
 from lodger.engine.store.queue.events import ENGINE_PREFIX
 from lodger.engine.store.queue.outbox import Failure, RetryPolicy
@@ -51,7 +51,7 @@ class WebhookSender(Sender):
     poll_s = 1.0
 
     def __init__(
-        self, database: Transactions, vault: Vault, send: Callable[[Request], Awaitable[Answer]], clock: Clock
+        self, database: Database, vault: Vault, send: Callable[[Request], Awaitable[Answer]], clock: Clock
     ) -> None:
         super().__init__(database, clock)
         self._vault = vault

@@ -21,7 +21,7 @@ from sqlalchemy import Row
 
 from lodger.engine.core.clock import Clock, from_us
 from lodger.engine.node.outbox.sender import Sender
-from lodger.engine.store.connection.transactions import Transactions
+from lodger.engine.store.connection.database import Database
 from lodger.engine.store.queue.outbox import Failure, RetryPolicy
 
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]+")
@@ -111,7 +111,7 @@ class Mailer(Sender):
     lanes: ClassVar[int] = 4
     each: ClassVar[int] = 10
 
-    def __init__(self, database: Transactions, server: MailServer, clock: Clock) -> None:
+    def __init__(self, database: Database, server: MailServer, clock: Clock) -> None:
         super().__init__(database, clock)
         self._server = server
         self.patience = RetryPolicy(server.tries, server.pause_s, server.longest_pause_s)

@@ -10,7 +10,7 @@ from sqlalchemy import Row
 from lodger.engine.core.clock import Clock
 from lodger.engine.core.errors import Unavailable
 from lodger.engine.node.service import Loop
-from lodger.engine.store.connection.transactions import Transactions
+from lodger.engine.store.connection.database import Database
 from lodger.engine.store.queue import outbox
 from lodger.engine.store.queue.outbox import Failure, Lane, RetryPolicy
 
@@ -44,7 +44,7 @@ class Sender(Loop):
     on_mark: Marked | None = None
     on_fault: Callable[[str, Exception], None] | None = None
 
-    def __init__(self, database: Transactions, clock: Clock) -> None:
+    def __init__(self, database: Database, clock: Clock) -> None:
         super().__init__(clock)
         self._database = database
         self._busy: dict[Lane, asyncio.Task[None]] = {}

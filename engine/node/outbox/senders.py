@@ -17,12 +17,12 @@ from lodger.engine.node.context import NodeContext
 from lodger.engine.node.node_events import BatchCommitted
 from lodger.engine.node.outbox.mailer import Mailer, MailServer
 from lodger.engine.node.outbox.sender import Sender
-from lodger.engine.store.connection.transactions import Transactions
+from lodger.engine.store.connection.database import Database
 from lodger.engine.store.queue.outbox import Failure
 from lodger.engine.vault.vault import Vault
 
 #: Make the senders beside the mailer, which send by a way out; appended to by wings.
-SENDERS: list[Callable[[Transactions, Vault, Send, Clock], Sender]] = []
+SENDERS: list[Callable[[Database, Vault, Send, Clock], Sender]] = []
 
 
 class Senders:

@@ -7,7 +7,7 @@ from contextvars import ContextVar
 from lodger.engine.core.context_values import holding
 from lodger.engine.core.errors import Conflict
 from lodger.engine.store.context import StoreContext
-from lodger.engine.store.usage import trials
+from lodger.engine.store.usage import usage
 
 _collected: ContextVar[list[float] | None] = ContextVar("collected", default=None)
 
@@ -21,7 +21,7 @@ class TrialBudget:
     def used_up(self, tenant_id: str) -> str:
         """Return why the tenant has no CPU time left today, "" if it has."""
         with self._context.database.read() as connection:
-            return trials.used_up(self._context, connection, tenant_id)
+            return usage.used_up(self._context, connection, tenant_id)
 
     def require(self, tenant_id: str) -> None:
         """Check that the tenant has CPU time left today.
@@ -44,7 +44,7 @@ class TrialBudget:
     def _write(self, tenant_id: str, cpu_ms: float) -> None:
         """Add CPU time to the tenant's usage of the day, in a transaction of its own."""
         with self._context.database.write() as connection:
-            trials.charge(self._context, connection, tenant_id, cpu_ms)
+            usage.charge_trial(self._context, connection, tenant_id, cpu_ms)
 
     @contextmanager
     def collecting(self, tenant_id: str) -> Iterator[list[float]]:

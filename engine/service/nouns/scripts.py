@@ -39,7 +39,7 @@ from lodger.engine.store.scripts.linking import link
 from lodger.engine.store.stored_modules import runnable
 from lodger.engine.store.tenants import tenants
 from lodger.engine.store.tenants.grants import encode
-from lodger.engine.store.usage import trials
+from lodger.engine.store.usage import usage
 from lodger.sandbox.errors import SandboxError
 from lodger.sandbox.job import LAST_YEAR, ScriptError
 from lodger.sandbox.source_names import unknown_names
@@ -188,7 +188,7 @@ class Scripts(Noun[M]):
                         expected=after_version,
                     )
                 audit_context = change.with_reason(why)
-                trials.add(self.context, change.connection, tenant_id, sum(charges))
+                usage.add_trial(self.context, change.connection, tenant_id, sum(charges))
                 if shadow is not None:
                     live = latest or scripts.get(change.connection, tenant_id, name)
                     begun = BESIDE[-1](

@@ -10,7 +10,7 @@ from lodger.engine.core.states import RoleName
 from lodger.engine.service.nouns.base import Noun, aware
 from lodger.engine.service.operations.declaration import M, local, operation
 from lodger.engine.store.records import CreatedToken, Page, SignInLink, Token
-from lodger.engine.store.tenants import sign_in_codes, tenants, tokens
+from lodger.engine.store.tenants import sessions, tenants, tokens
 
 # Inside the class ``list`` is a verb.
 TokenPage = Page[Token]
@@ -69,7 +69,7 @@ class Tokens(Noun[M]):
         if token_id is None:
             return None
         with self._changing(Tokens.sign_in_code, None, token_id) as change:
-            code = sign_in_codes.create(change.connection, token_id, self._now_us)
+            code = sessions.create_code(change.connection, token_id, self._now_us)
             return change.made(code, after="a code for one session")
 
     @operation(
@@ -101,7 +101,7 @@ class Tokens(Noun[M]):
         with self._changing(Tokens.sign_in_link, tenant_id, name) as change:
             tenants.get(change.connection, tenant_id)
             life_us = minutes * 60_000_000
-            code = sign_in_codes.create(change.connection, caller, self._now_us, life_us=life_us)
+            code = sessions.create_code(change.connection, caller, self._now_us, life_us=life_us)
             link = SignInLink(f"/sign-in?code={code}", name, role, tenant_id, from_us(self._now_us + life_us))
             return change.made(link, after=f"a link for {role} {caller.name}")
 

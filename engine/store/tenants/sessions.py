@@ -1,4 +1,8 @@
-"""Browser sessions: begun with a token or for a user, ended with the token, by time, idleness or logout. Stored as a hash, like a token."""
+"""Browser sessions, and the codes of one-time sign-in links that begin them; both are stored as a hash, like a token.
+
+A session is begun with a token or for a user, and ended with the token, by time, idleness or logout. A code is valid once, for a
+short time; codes have a table of their own, in which no cookie is looked up.
+"""
 
 import hmac
 import secrets
@@ -10,7 +14,7 @@ from lodger.engine.core.access.roles import Caller, Role
 from lodger.engine.store import signing_keys
 from lodger.engine.store.bulk import update_row
 from lodger.engine.store.drivers import prepared
-from lodger.engine.store.schema.access import sessions
+from lodger.engine.store.schema.access import sessions, sign_in_codes
 from lodger.engine.store.schema.access import tokens as token_table
 from lodger.engine.store.tenants import tokens
 
@@ -21,8 +25,10 @@ IDLE_US = 2 * 3600 * 1_000_000
 MAX_SESSIONS = 20
 #: Resolution of ``seen_us``, microseconds.
 SEEN_US = 60_000_000
+#: Maximum time between making a sign-in link and its use.
+CODE_LIFE_US = 15 * 60 * 1_000_000
 
-_t = sessions.c
+_t, _c = sessions.c, sign_in_codes.c
 #: A session with its token; a user's has none.
 _with_token = select(
     _t.token_id, _t.seen_us, _t.expires_us.label("until_us"), _t.name.label("user_name"), _t.role.label("user_role"),
@@ -87,3 +93,43 @@ def end(connection: Connection, text: str) -> str | None:
 def csrf(connection: Connection, text: str) -> str:
     """Return the CSRF token that pages of this session send with changes."""
     return hmac.new(signing_keys.signing_key(connection), b"lodger.csrf:" + text.encode(), "sha256").hexdigest()
+
+
+def create_code(connection: Connection, caller: Caller | str, now_us: int, *, life_us: int = CODE_LIFE_US) -> str:
+    """Return a new code for a user, or for the caller of the token with an id; expired codes are deleted."""
+    code = secrets.token_urlsafe(32)
+    if isinstance(caller, str):
+        _store_code(connection, code, now_us + life_us, token_id=caller)
+    else:
+        user = {"name": caller.name, "role": caller.role.value, "tenant_id": caller.tenant_id}
+        _store_code(connection, code, now_us + life_us, token_id=caller.token_id, **user)
+    prepared.write(connection, delete(sign_in_codes).where(_c.expires_us <= now_us))
+    return code
+
+
+def redeem_code(connection: Connection, code: str, now_us: int) -> Caller | None:
+    """Use up a code and return its caller; None if it is unknown, used or expired, or its token is no longer valid."""
+    row = connection.execute(
+        delete(sign_in_codes).where(_c.digest == tokens.digest(code)).returning(sign_in_codes)
+    ).first()
+    if row is None or row.expires_us <= now_us or row.token_id is None:
+        return None
+    if row.role is not None:
+        return Caller(row.token_id, row.name, "", Role(row.role), row.tenant_id)
+    found = tokens.caller_by_id(connection, row.token_id, now_us)
+    return None if isinstance(found, str) else found
+
+
+def spend_state(connection: Connection, state: str, now_us: int) -> bool:
+    """Use up the state of a sign-in; False if it was used up before."""
+    if connection.scalar(select(_c.digest).where(_c.digest == tokens.digest(state))) is not None:
+        return False
+    _store_code(connection, state, now_us + CODE_LIFE_US)
+    return True
+
+
+def _store_code(connection: Connection, code: str, expires_us: int, **values: str | None) -> None:
+    """Insert a code, as its hash."""
+    prepared.write(
+        connection, insert(sign_in_codes).values(digest=tokens.digest(code), expires_us=expires_us, **values)
+    )

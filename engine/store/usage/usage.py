@@ -17,7 +17,9 @@ from lodger.engine.core.events import Event, EventBus
 from lodger.engine.policy.budget_table import BY_NAME, NAMES, Allowance, crossed, limits_of_day
 from lodger.engine.store.bulk import add_many
 from lodger.engine.store.context import StoreContext
+from lodger.engine.store.drivers import prepared
 from lodger.engine.store.drivers.prepared import Prepared
+from lodger.engine.store.queue import ready_queue
 from lodger.engine.store.records import AnyRow
 from lodger.engine.store.schema.scheduling import limits_in_effect, tenants, usage_days
 
@@ -213,3 +215,34 @@ def of_tenant(connection: Connection, tenant_id: str, since: date | None, until:
 def chargeable(spent: Mapping[str, int], *, applied: bool) -> dict[str, int]:
     """Return the chargeable amounts of an attempt: effects count only if they were applied."""
     return {name: amount for name, amount in spent.items() if amount and (applied or not BY_NAME[name].effect)}
+
+
+def used_up(context: StoreContext, connection: Connection, tenant_id: str) -> str:
+    """Return why the tenant has no CPU time left today, "" if it has."""
+    prepared.last(connection)
+    today = usages_of_day(context, connection, [tenant_id], _day(context)).get(tenant_id)
+    limit = None if today is None else today.allowed.cpu_s_per_day
+    if today is None or limit is None or today.used["cpu_us"] < limit * 1_000_000:
+        return ""
+    return f"tenant {tenant_id!r} has used its {limit} s of CPU time of this UTC day"
+
+
+def charge_trial(context: StoreContext, connection: Connection, tenant_id: str, cpu_ms: float) -> None:
+    """Add the CPU time of a trial or a check to the tenant's usage of the day; ignored if the tenant was deleted meanwhile."""
+    if cpu_ms <= 0:
+        return
+    ready_queue.lock(connection, [tenant_id])
+    if usages_of_day(context, connection, [tenant_id], _day(context)):
+        add_trial(context, connection, tenant_id, cpu_ms)
+
+
+def add_trial(context: StoreContext, connection: Connection, tenant_id: str, cpu_ms: float) -> None:
+    """Add the CPU time of a trial or a check to the usage of the day of a tenant that is locked, without a warning."""
+    if cpu_ms > 0:
+        charges = {(tenant_id, _day(context)): Counter({"cpu_us": int(cpu_ms * 1000)})}
+        charge(context, connection, charges, limits={})
+
+
+def _day(context: StoreContext) -> int:
+    """Return today as days since 1970."""
+    return context.clock.now_us() // DAY_US

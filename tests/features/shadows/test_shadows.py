@@ -19,7 +19,7 @@ from lodger.engine.features.replays.agreement import compare
 from lodger.engine.features.replays.attempt_record import AttemptRecord
 from lodger.engine.features.replays.recorded_host import MadeCall, RecordedHost
 from lodger.engine.features.shadows.shadows import Shadow
-from lodger.engine.store.usage import trials
+from lodger.engine.store.usage import usage
 from lodger.engine.testing import Stage
 from lodger.engine.vault.keyring import Keyring
 
@@ -203,7 +203,7 @@ def test_secrets_and_budgets_and_tenants(stage: Stage) -> None:
     context = stage.engine.context
     left_ms = 1000 * (1 - stage.engine.tenants.usage("acme").days[-1].cpu_s)
     with context.database.write() as connection:
-        trials.charge(context, connection, "acme", left_ms - 5)
+        usage.charge_trial(context, connection, "acme", left_ms - 5)
     found = run_script(stage, "busy")
     assert (found.state, found.missed, found.runs) == ("running", 1, ())
     stage.engine.tenants.edit("acme", limits={"wall_ms": 60_000, "cpu_ms": 200})
