@@ -21,7 +21,7 @@ from lodger.engine.server.problems import Refused
 from lodger.engine.store.actions import actions, later_runs
 from lodger.engine.store.actions.later_runs import LaterRun
 from lodger.engine.store.queue import ready_queue
-from lodger.engine.store.scripts import param_checks
+from lodger.engine.store.scripts import scripts
 from lodger.engine.store.tenants import secrets
 from lodger.engine.store.usage import budget_reservations, storage_usage, usage
 from lodger.sandbox.prescan import JsonRefused, parse
@@ -129,7 +129,7 @@ class UrlRequests:
         headers = {name: request.headers[name] for name in url.headers if name in request.headers}
         value = {"method": request.method, "query": request.query, "headers": headers} | body
         try:
-            return param_checks.checked_text(self._context, connection, url.tenant_id, value) or ""
+            return scripts.params_text(self._context, connection, url.tenant_id, value) or ""
         except InputError as error:
             raise Refused(413, "url_body_too_large", reason=error.why) from None
 

@@ -28,7 +28,7 @@ from lodger.engine.store.rows import record
 from lodger.engine.store.schedules import schedules
 from lodger.engine.store.schema import scheduling as tables
 from lodger.engine.store.schema.nodes import nodes
-from lodger.engine.store.scripts import param_checks
+from lodger.engine.store.scripts import scripts
 from lodger.engine.store.scripts.bindings import bind
 from lodger.engine.store.signing_keys import decode_cursor
 from lodger.engine.store.tenants import tenants
@@ -90,7 +90,7 @@ def once(
             "due_at": at_us,
             "script_id": script.script_id,
             "script_version": script.version,
-            "params": param_checks.checked_text(context, connection, tenant_id, params),
+            "params": scripts.params_text(context, connection, tenant_id, params),
             "request_key": request_key,
             "requires": script.requires,
         },
@@ -141,7 +141,7 @@ def run_now(
             "script_id": script.script_id,
             "script_version": version_pins.first_version(revision.steps, script.version),
             "steps": version_pins.pin(connection, tenant_id, revision.steps),
-            "params": param_checks.checked_text(context, connection, tenant_id, params, revision.limits_of(0)),
+            "params": scripts.params_text(context, connection, tenant_id, params, revision.limits_of(0)),
             "request_key": request_key,
             "node_key": key,
             "requires": requires,

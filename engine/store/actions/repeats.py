@@ -16,7 +16,7 @@ from lodger.engine.store.queue.version_pins import newest_versions
 from lodger.engine.store.records import Action, AnyRow
 from lodger.engine.store.revision_cache import Revision
 from lodger.engine.store.schema import scheduling as tables
-from lodger.engine.store.scripts import param_checks
+from lodger.engine.store.scripts import scripts
 from lodger.engine.store.tenants import tenants
 
 
@@ -54,7 +54,7 @@ def replay(
     wishes = None if revision is None else revision.limits_of(0)
     (script_id, version, steps), _fits, busy = read_together(
         partial(_scripts, connection, row, revision, newer=newer),
-        partial(param_checks.check_text, context, connection, tenant_id, row.params, wishes),
+        partial(scripts.check_params, context, connection, tenant_id, row.params, wishes),
         lambda: (
             row.schedule_id is not None
             and schedule_concurrency.has_unfinished(connection, row.schedule_id, row.node_key)

@@ -27,7 +27,7 @@ from lodger.engine.store.records import AnyRow, Json, Page, ScheduleRevision, Te
 from lodger.engine.store.revision_cache import PreparedRules, decode_rules, encode_rules
 from lodger.engine.store.rows import record
 from lodger.engine.store.schema import scheduling as tables
-from lodger.engine.store.scripts import param_checks
+from lodger.engine.store.scripts import scripts
 from lodger.engine.store.scripts.bindings import BoundScript
 from lodger.engine.store.tenants.grants import encode
 
@@ -151,7 +151,7 @@ def store_revision(
     params, limits = dump_params(wish.params), steps[0]["limits"] or wish.limits
     if params is not None:
         wished = json.dumps(dict(limits), sort_keys=True) if limits else None
-        param_checks.require_fitting(params, context.content_cache.limits(json.dumps(tenant.limits_in_effect), wished))
+        scripts.require_fitting(params, context.content_cache.limits(json.dumps(tenant.limits_in_effect), wished))
     first = wish.rules.first_from(from_us(owed_us))
     conduct = parse_conduct(wish.conduct)
     require_placement(conduct, tenant.id)

@@ -16,12 +16,12 @@ from lodger.engine.core.params import Field, dump_fields
 from lodger.engine.policy.budget_table import Allowance
 from lodger.engine.store import list_filter, pages
 from lodger.engine.store.bulk import insert_many, update_row
-from lodger.engine.store.context import StoreContext
+from lodger.engine.store.context import StoreContext, dump_params
 from lodger.engine.store.drivers import prepared
 from lodger.engine.store.drivers.prepared import Prepared
 from lodger.engine.store.queue import ready_queue
 from lodger.engine.store.queue.stops import hand_back
-from lodger.engine.store.records import AnyRow, Page, Script, ScriptVersion
+from lodger.engine.store.records import AnyRow, Json, Page, Script, ScriptVersion
 from lodger.engine.store.rows import record
 from lodger.engine.store.schema.scheduling import actions, script_versions, scripts
 from lodger.engine.store.scripts.content import Content, ScriptInput, read
@@ -29,6 +29,10 @@ from lodger.engine.store.stored_modules import LIBRARY, LIBRARY_START, authored,
 from lodger.engine.store.tenants import tenants
 from lodger.engine.store.tenants.grants import encode
 from lodger.sandbox.limits import Limits
+from lodger.sandbox.prescan import JsonRefused, require
+
+#: Levels of the script's input around its params.
+CONTEXT_DEPTH = 2
 
 
 def limits_of(context: StoreContext, connection: Connection, tenant_id: str, wishes: str | None = None) -> Limits:
@@ -39,6 +43,57 @@ def limits_of(context: StoreContext, connection: Connection, tenant_id: str, wis
     """
     tenant = tenants.get(connection, tenant_id)
     return context.content_cache.limits(json.dumps(tenant.limits_in_effect, sort_keys=True), wishes)
+
+
+def params_text(
+    context: StoreContext, connection: Connection, tenant_id: str, params: Json, wishes: str | None = None
+) -> str | None:
+    """Return params as JSON text, None for None.
+
+    Args:
+        wishes: limits of the schedule, as JSON text.
+
+    Raises:
+        InputError: params_invalid, params_too_large, params_too_deep.
+    """
+    text = dump_params(params)
+    check_params(context, connection, tenant_id, text, wishes)
+    return text
+
+
+def check_params(
+    context: StoreContext, connection: Connection, tenant_id: str, text: str | None, wishes: str | None = None
+) -> None:
+    """Refuse params that exceed the tenant's limits, lowered by the schedule's.
+
+    Raises:
+        InputError: params_too_large, params_too_deep.
+    """
+    if text is not None:
+        require_fitting(text, limits_of(context, connection, tenant_id, wishes))
+
+
+def require_fitting(text: str, limits: Limits) -> None:
+    """Refuse params that exceed limits.
+
+    Raises:
+        InputError: params_too_large, params_too_deep.
+    """
+    body = text.encode()
+    if len(body) > limits.input_bytes:
+        raise InputError(
+            "params_too_large", count=len(body), input_bytes=limits.input_bytes, details={"limit": limits.input_bytes}
+        )
+    try:
+        require(body, max_depth=limits.json_depth - CONTEXT_DEPTH)
+    except JsonRefused:
+        raise InputError(
+            "params_too_deep",
+            depth=limits.json_depth - CONTEXT_DEPTH,
+            limit=limits.json_depth,
+            context=CONTEXT_DEPTH,
+            details={"limit": limits.json_depth - CONTEXT_DEPTH},
+        ) from None
 
 
 def put(
