@@ -121,13 +121,13 @@ class Datasets:
 
     def _changed(self) -> None:
         """After a change of the datasets, drop the snapshot and compute anew which ones are read through a tenant wall's views."""
-        self._pinned, twins = None, dict[str, TableDataset]()
+        twins: dict[str, TableDataset] = {}
         for database, wall in self._walls.items():
             for each in self.tables(database):
                 rows = _without(each, wall.cross_tenant_unique_columns.get(each.name, frozenset()))
                 if rows.name in wall.views or rows is not each:
                     twins[rows.name] = view_dataset(rows, wall.schema) if rows.name in wall.views else rows
-        self._twins = twins
+        self._twins, self._pinned = twins, None
 
     def tables(self, database: ForeignDatabase | None) -> list[TableDataset]:
         """Return the exposed tables of a database, each with the columns that others of them refer to."""
