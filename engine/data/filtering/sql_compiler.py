@@ -21,7 +21,8 @@ from lodger.engine.store.drivers.features import JsonPath
 from lodger.engine.store.schema.script_data import documents
 
 Clause = ColumnElement[bool]
-_COMPARE: dict[Op, Callable[[Any, Any], Any]] = {
+#: Operators of equality and order.
+COMPARE: dict[Op, Callable[[Any, Any], Any]] = {
     Op.EQ: operator.eq, Op.LT: operator.lt, Op.LTE: operator.le, Op.GT: operator.gt, Op.GTE: operator.ge,
 }  # fmt: skip
 
@@ -119,7 +120,7 @@ class Compiler:
                 low, high = floor_ceiling(value, field.scale)
                 value = high if op in (Op.LT, Op.GTE) else low
             bound = self.bound(field, value)
-        return lambda held: _COMPARE[op](held, bound)
+        return lambda held: COMPARE[op](held, bound)
 
     def _of_value(
         self, field: OwnField, value: Any, asked: Callable[[ColumnElement[Any]], Clause], *, in_lists: bool
@@ -195,7 +196,7 @@ class Compiler:
                 return false() if term.descending else field.column.is_not(None)
             past = self.compared(field, op, value)
             return or_(past, field.column.is_(None)) if term.descending else past
-        further: Clause = _COMPARE[op](self.place(field).rank(), value[0])
+        further: Clause = COMPARE[op](self.place(field).rank(), value[0])
         return further if value[0] in (NULL, OTHER) else or_(further, self.compared(field, op, value))
 
     def _folded(self, field: OwnField, op: Op, value: Any) -> Clause:

@@ -11,6 +11,7 @@ import sqlalchemy as sa
 
 from lodger.engine.data.filtering.evaluator import Row
 from lodger.engine.data.filtering.parsing import And, Compare, Filter, In, Op
+from lodger.engine.data.filtering.sql_compiler import COMPARE
 from lodger.engine.data.sets.dataset import Collection, OwnTable
 from lodger.engine.data.sets.scope import Scope
 from lodger.engine.data.values.fields import BOOLEAN, NULL, NUMBER, OTHER, STRING, TIME, PathField, classed
@@ -115,14 +116,13 @@ def _equal_condition(rank: int, inner: Any) -> sa.ColumnElement[bool]:
 
 
 def _range_condition(op: Op, rank: int, inner: Any) -> sa.ColumnElement[bool]:
-    """Return the condition that an index entry of this type is not greater or not less than the value.
-
-    Of a longer text the index has the beginning, which may be alike: equality is left to the question itself.
-    """
-    text = rank in (STRING, TIME)
-    held: sa.ColumnElement[Any] = _d.words if text else _d.number
-    value = _text(inner[:MAX_CHARACTERS]) if text else sa.literal(float(inner))
-    return held <= value if op in (Op.LT, Op.LTE) else held >= value
+    """Return the condition that an index entry of this type is less or greater than the value."""
+    if rank in (STRING, TIME):
+        # Of a longer text the index has the beginning, which may be alike: equality is left to the question itself.
+        text = _text(inner[:MAX_CHARACTERS])
+        return _d.words <= text if op in (Op.LT, Op.LTE) else _d.words >= text
+    found: sa.ColumnElement[bool] = COMPARE[op](_d.number, float(inner))
+    return found
 
 
 def _text(value: str) -> sa.ColumnElement[str]:
