@@ -8,6 +8,8 @@ from typing import Any
 
 from sqlalchemy import Connection, Table
 
+from lodger.engine.store.drivers.postgresql.connections import has_data
+
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
@@ -120,6 +122,8 @@ def notifications(connection: Any, channel: str) -> Generator[bool]:
         is_notified = True
         while True:
             connection.execute(f"LISTEN {channel}")
-            for _ in range(int(connection.patience_s / _STEP_S)):
+            for step in range(int(connection.patience_s / _STEP_S)):
                 yield is_notified
-                is_notified = bool(list(connection.notifies(timeout=_STEP_S, stop_after=1)))
+                # At first some may have come with the answer to LISTEN.
+                may_be_notified = has_data(connection, _STEP_S) or step == 0
+                is_notified = may_be_notified and bool(list(connection.notifies(timeout=0)))

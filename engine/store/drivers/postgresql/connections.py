@@ -82,7 +82,7 @@ def open_pool(url: URL, patience_s: float = PATIENCE_S, options: dict[str, Any] 
         idle_s = _clock.elapsed_s() - entry.info.get(_RETURNED, math.inf)  # a new one was never returned
         try:
             raw.settle()
-            if idle_s > IDLE_S or _has_data(raw):
+            if idle_s > IDLE_S or has_data(raw):
                 engine.dialect.do_ping(raw)
         except engine.dialect.loaded_dbapi.Error as error:
             raise DisconnectionError from error  # the pool connects anew
@@ -97,11 +97,11 @@ def open_pool(url: URL, patience_s: float = PATIENCE_S, options: dict[str, Any] 
     return engine
 
 
-def _has_data(raw: Any) -> bool:
-    """Whether the server has sent data that nothing was asked for; mostly it says that it ends the connection."""
+def has_data(raw: Any, wait_s: float = 0.0) -> bool:
+    """Whether the server has sent data that nothing was asked for, or does within ``wait_s``: a notification, or that it leaves."""
     waiting = select.poll()
     waiting.register(raw.fileno(), select.POLLIN)
-    return bool(waiting.poll(0))
+    return bool(waiting.poll(wait_s * 1000))
 
 
 def _connect(patience_s: float, *args: Any, **given: Any) -> Any:
