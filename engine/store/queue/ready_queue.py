@@ -82,7 +82,7 @@ def _derive(given: Any, changed: Callable[[Any], Any], **more: Any) -> Any:
     # A subquery computes the values first: writing an unchanged row would leave a dead row version.
     now = (
         sa.select(turns.c.tenant_id, turns.c.requires, _derived.label("at"), *(more[name].label(name) for name in more))
-        .join_from(given, turns, turns.c.tenant_id == given.c.tenant)
+        .where(turns.c.tenant_id == given.c.tenant)
         .correlate(None)
         .subquery("derived")
     )

@@ -35,12 +35,12 @@ def _releasing(given: Any, _driver: Driver) -> Any:
             actions.c.node_key == given.c.key,
             actions.c.state == literal_column("'ready'"),
             actions.c.held == literal_column("1"),
-            ~ahead.correlate(given),
+            ~ahead.correlate_except(_ahead),
         )
         # Backfills start after slots that came due meanwhile.
         .order_by(case((actions.c.origin == literal_column("'backfill'"), 1), else_=0), actions.c.due_at, actions.c.id)
         .limit(1)
-        .correlate(given)
+        .correlate_except(actions)
     )
     found = select(given.c.tenant, first.scalar_subquery().label("id")).subquery("found")
     return update(actions).where(actions.c.tenant_id == found.c.tenant, actions.c.id == found.c.id).values(held=0)

@@ -9,13 +9,15 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from itertools import chain
 from operator import itemgetter
+from types import SimpleNamespace
 from typing import Any
 
-from sqlalchemy import Connection, Text, TypeDecorator, column
+from sqlalchemy import Connection, Text, TypeDecorator, bindparam, column, select
 from sqlalchemy import table as named
 from sqlalchemy.dialects import sqlite
+from sqlalchemy.sql.dml import UpdateBase
 
-from lodger.engine.store.drivers.prepared import fetch, row_maker
+from lodger.engine.store.drivers.prepared import Prepared, fetch, row_maker
 
 GivenRow = Mapping[str, Any]
 _DIALECT = sqlite.dialect(paramstyle="qmark")
@@ -37,13 +39,19 @@ class JsonList(TypeDecorator[list[Any]]):
 class Over:
     """A statement as SQLite text over rows in a common table expression named ``given``.
 
+    One row is written without this table, which SQLite would fill first: its values are bound where the statement names the columns.
+
     Args:
         names: columns of that table.
-        over: builds the statement; its other bound values are arguments of :meth:`rows`, or constants.
+        over: builds the statement; its other bound values are arguments of :meth:`rows`, or constants. A statement that writes only
+            names columns of the table, which it does not join.
     """
 
     def __init__(self, names: tuple[str, ...], over: Callable[[Any], Any]) -> None:
         self._names, self._over = names, over
+        one = select(*(bindparam(name).label(name) for name in names)).selected_columns
+        self._one = Prepared(lambda _driver: over(SimpleNamespace(c=one)))
+        self._writes = False
         self._before = self._after = ""
         self._positions: list[str] = []
         self._fixed: dict[str, Any] = {}
@@ -54,6 +62,7 @@ class Over:
         """Compile the statement, but for the number of its rows."""
         statement = self._over(named("given", *(column(name) for name in self._names)))
         compiled = statement.compile(dialect=_DIALECT)
+        self._writes = isinstance(statement, UpdateBase)
         self._make = row_maker(statement, _DIALECT)
         self._positions, self._fixed = list(compiled.positiontup or ()), dict(compiled.params)
         quote = _DIALECT.identifier_preparer.quote
@@ -64,6 +73,8 @@ class Over:
         """Execute the statement for any number of rows, a hundred at once; return the result rows."""
         if not self._before:
             self._compile()
+        if len(rows) == 1 and self._writes:
+            return self._one.rows(connection, {**rows[0], **(params or {})})
         others, found = self._fixed | dict(params or {}), list[Any]()
         more, each = [others[name] for name in self._positions], f"({', '.join('?' * len(self._names))})"
         for start in range(0, len(rows), TOGETHER):
