@@ -71,20 +71,31 @@ class Overlap(StrEnum):
     ALLOW = "allow"
 
 
+#: Temporal's names of the same policies; ``Skip`` and ``CancelOther`` are ours in other spelling.
+TEMPORAL = {
+    "Skip": Overlap.SKIP,
+    "BufferOne": Overlap.QUEUE_ONE,
+    "BufferAll": Overlap.QUEUE_ALL,
+    "CancelOther": Overlap.CANCEL_OTHER,
+    "TerminateOther": Overlap.CANCEL_RUNNING,
+    "AllowAll": Overlap.ALLOW,
+}
+_BY_SPELLING = {name.lower(): overlap for name, overlap in TEMPORAL.items()}
 #: How long a run may go on that a ``cancel_other`` slot is to replace.
 CANCEL_GRACE = timedelta(seconds=whole("cancel_grace_s"))
 
 
 def parse_overlap(text: str) -> Overlap:
-    """Read a policy by its name.
+    """Read a policy by our name or by Temporal's.
 
     Raises:
         InputError: overlap_invalid.
     """
+    name = text.strip().lower()
     try:
-        return Overlap(text.strip().lower())
+        return _BY_SPELLING.get(name) or Overlap(name)
     except ValueError:
-        raise InputError("overlap_invalid", text=text, policies=Overlap) from None
+        raise InputError("overlap_invalid", text=text, policies=Overlap, temporal=TEMPORAL) from None
 
 
 MISSED = "missed"

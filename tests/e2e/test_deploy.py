@@ -30,7 +30,7 @@ exclusions = "FREQ=YEARLY;BYMONTH=12;BYMONTHDAY=24"
 params_json = '{"a": [null]}'
 retry = { attempts = 3 }
 labels = ["b", "a"]
-overlap = "Queue_One"
+overlap = "BufferOne"
 
 [scripts.report]
 grants = ["mail", "kv"]

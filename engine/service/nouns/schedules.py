@@ -113,7 +113,7 @@ class Schedules(Previews[M]):
             first_after: the first slot comes after this instant. Default: now.
             missed: policy for missed slots: skip, latest, all, or within a duration, such as ``within:10m``.
             overlap: policy for slots while an earlier action is unfinished: skip, queue_one, queue_all, cancel_other,
-                cancel_running, allow.
+                cancel_running, allow, or Temporal's names of these.
             jitter_s: maximum random delay of an action after its slot, in seconds; always before the next slot.
             expires_s: an action that has not started this many seconds after it was due expires; 0: never.
             priority: priority among the tenant's own actions: high, normal or low.

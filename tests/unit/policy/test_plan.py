@@ -120,3 +120,19 @@ def test_a_word_that_is_no_policy_is_refused(text: str) -> None:
     assert refused.value.code == "missed_invalid"
     with pytest.raises(InputError, match="overlap"):
         parse_overlap("maybe")
+
+
+@pytest.mark.parametrize(
+    ("name", "policy"),
+    [
+        ("Skip", "skip"),
+        ("BufferOne", "queue_one"),
+        ("BufferAll", "queue_all"),
+        ("CancelOther", "cancel_other"),
+        ("TerminateOther", "cancel_running"),
+        ("AllowAll", "allow"),
+    ],
+)
+def test_the_names_of_temporal_are_accepted(name: str, policy: str) -> None:
+    assert parse_overlap(name) is parse_overlap(name.lower()) is parse_overlap(policy)
+    assert parse_overlap(policy).value == policy
