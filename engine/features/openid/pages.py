@@ -2,6 +2,7 @@
 
 import hmac
 import logging
+import re
 import secrets
 from typing import TYPE_CHECKING
 from urllib.parse import quote, unquote
@@ -29,6 +30,8 @@ START, CALLBACK = "/sign-in/openid", "/sign-in/callback"
 LIFE_S = 600
 MAX_PARAMETER = 4096
 _USES = ("state", "nonce", "verifier")
+#: The beginning of a sign-in in its cookie; longer numbers Python does not read.
+_SECONDS = re.compile("[0-9]{1,12}")
 
 
 class OpenIdPages:
@@ -114,7 +117,7 @@ class OpenIdPages:
         kept = request.cookies.get(_cookie(request), "")
         state, nonce, verifier = made_from(kept, *_USES)
         begun_s, _dot, next_page = kept.partition(".")[2].partition(".")
-        if not begun_s.isdecimal() or not 0 <= self._now_s() - int(begun_s) <= LIFE_S:
+        if not _SECONDS.fullmatch(begun_s) or not 0 <= self._now_s() - int(begun_s) <= LIFE_S:
             raise failed("it did not begin in this browser, or too long ago")
         if not hmac.compare_digest(sent.get("state", "").encode(), state.encode()):
             raise failed("the answer belongs to another sign-in")

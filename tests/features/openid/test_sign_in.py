@@ -207,6 +207,10 @@ def test_a_sign_in_belongs_to_one_browser_and_happens_once(lodge: RunningApi, tm
             assert repeated.status_code == 401
             tampered = httpx2.get(f"{lodge.url}/sign-in/callback", headers={"cookie": kept["cookie"][:-2] + "xx"})
             assert tampered.status_code == 401
+            unread = httpx2.get(
+                f"{lodge.url}/sign-in/callback", headers={"cookie": f"lodger-sign-in=x.{'9' * 5000}.%2F"}
+            )
+            assert unread.status_code == 401, "Python reads no such number"
 
 
 NEXT = {
