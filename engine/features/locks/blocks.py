@@ -44,52 +44,62 @@ class Block:
     ) -> None:
         self._locks = locks
         self._name, self._lease, self._slot, self._holder = name, lease, slot, holder
-        self._over = threading.Event()
-        self._renewing: threading.Thread | None = None
+        #: By holder: set at the end of its block, and the thread that renews its lease.
+        self._held: dict[str, tuple[threading.Event, threading.Thread]] = {}
 
-    def _take(self) -> Any:
-        """Take or renew the lock."""
-        return self._locks.take(self._name, self._holder, self._lease, slot=self._slot)
+    def _take(self, mine: str) -> Any:
+        """Take or renew the lock for a holder."""
+        return self._locks.take(self._name, mine, self._lease, slot=self._slot)
 
-    def _begin(self, lock: Lock | None, result_of: Callable[[Any], Lock | None]) -> Lock | None:
+    def _begin(self, mine: str, lock: Lock | None, result_of: Callable[[Any], Lock | None]) -> Lock | None:
         """Begin to renew a lock that was taken; ``result_of`` returns the result of a verb in the thread that renews."""
+        over = threading.Event()
 
         def renew_lease() -> None:
             """Renew the lock's lease until the block ends."""
-            while not self._over.wait(lease_us(self._lease) / 3_000_000):
+            while not over.wait(lease_us(self._lease) / 3_000_000):
                 try:
-                    if result_of(self._take()) is None:
+                    if result_of(self._take(mine)) is None:
                         _log.warning("the lock %s was lost: its lease has expired", self._name)
                         return
                 except Exception:  # noqa: BLE001 - an unreachable database may come back before the lease ends
                     _log.exception("the lock %s could not be renewed", self._name)
 
         if lock is not None:
-            self._renewing = threading.Thread(target=renew_lease, name=f"lodger-lock-{self._name}", daemon=True)
-            self._renewing.start()
+            renewing = threading.Thread(target=renew_lease, name=f"lodger-lock-{self._name}", daemon=True)
+            self._held[mine] = over, renewing
+            renewing.start()
         return lock
 
+    def _task(self) -> str:
+        """Return the name of the holder, by default this task of this thread."""
+        return self._holder or f"{holder_name(None)}-{id(asyncio.current_task())}"
+
     def __enter__(self) -> Lock | None:
-        self._holder = holder_name(self._holder)
-        taken = self._take()
+        mine = holder_name(self._holder)
+        taken = self._take(mine)
         if asyncio.iscoroutine(taken):
             taken.close()
             raise TypeError("a lock of an asynchronous engine or client is held by async with")
-        return self._begin(taken, lambda lock: lock)
+        return self._begin(mine, taken, lambda lock: lock)
 
     def __exit__(self, *_error: object) -> None:
-        if self._renewing is not None:
-            self._over.set()
-            self._renewing.join()
-            self._locks.free(self._name, self._holder)
+        mine = holder_name(self._holder)
+        if mine in self._held:
+            over, renewing = self._held.pop(mine)
+            over.set()
+            renewing.join()
+            self._locks.free(self._name, mine)
 
     async def __aenter__(self) -> Lock | None:
-        self._holder = self._holder or f"{holder_name(None)}-{id(asyncio.current_task())}"
-        loop = asyncio.get_running_loop()
-        return self._begin(await self._take(), lambda taken: asyncio.run_coroutine_threadsafe(taken, loop).result())
+        mine, loop = self._task(), asyncio.get_running_loop()
+        taken = await self._take(mine)
+        return self._begin(mine, taken, lambda lock: asyncio.run_coroutine_threadsafe(lock, loop).result())
 
     async def __aexit__(self, *_error: object) -> None:
-        if self._renewing is not None:
-            self._over.set()
-            await asyncio.to_thread(self._renewing.join)
-            await self._locks.free(self._name, self._holder)
+        mine = self._task()
+        if mine in self._held:
+            over, renewing = self._held.pop(mine)
+            over.set()
+            await asyncio.to_thread(renewing.join)
+            await self._locks.free(self._name, mine)
