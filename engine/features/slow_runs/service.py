@@ -58,7 +58,7 @@ class SlowRuns(Service):
         return ROUND_S
 
     async def _review(self, ended: list[Claim], now_us: int) -> None:
-        """Report the schedules of these runs that have slowed down; each step is reviewed once in FRESH_S at most."""
+        """Report the schedules of these runs that have slowed down, of each step once until all are reviewed again."""
         due = [each for each in ended if _track(each) not in self._reviewed]
         if not due:
             return
