@@ -137,10 +137,12 @@ class Storing:
         self._prepared, self._refusals, self._keep, self._now_us = prepared, refusals, keep, prepared.now_us
         self._audit: list[dict[str, Any]] = []
         self._known: dict[str, str] = {}
+        self._existing: set[tuple[str, str]] = set()
 
     def run(self, items: Items) -> Batch:
         """Store tenants, scripts and schedules with their audit rows; return how many of each."""
         ready_queue.lock(self._connection, {item["tenant_id"] for some in items.values() for _index, item in some})
+        self._existing = scripts.names_of(self._connection, {item["tenant_id"] for _index, item in items["scripts"]})
         made: Counter[str] = Counter()
         for kind, create in (("tenants", self._tenant), ("scripts", self._script), ("schedules", self._schedule)):
             for index, item in items[kind]:
@@ -196,7 +198,7 @@ class Storing:
         """Create a script of its checked content."""
         tenant, name = item["tenant_id"], item["name"]
         limits = self._context.content_cache.limits(self._limits(tenant), None)
-        if scripts.find_latest(self._connection, tenant, name) is not None:
+        if (tenant, name) in self._existing:
             raise Conflict("script_exists", tenant=tenant, name=name)
         link(self._connection, tenant, name, read(item["source"], limits, name), limits)  # whose maxima hold
         made = scripts.put(

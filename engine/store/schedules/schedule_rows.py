@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any
 
-from sqlalchemy import Connection, Select, bindparam, func, literal_column, select, union_all
+from sqlalchemy import ColumnElement, Connection, Select, bindparam, func, literal_column, select, union_all
 
 from lodger.engine.core.clock import from_us_or_none, to_us
 from lodger.engine.core.errors import InputError, NotFound
@@ -13,6 +13,7 @@ from lodger.engine.recurrence.on_changes import END
 from lodger.engine.recurrence.rule import ScheduleRules
 from lodger.engine.store import list_filter, pages, short_ids
 from lodger.engine.store.drivers import prepared
+from lodger.engine.store.drivers.prepared import Prepared
 from lodger.engine.store.records import AnyRow, Counters, LastRun, Page, Schedule
 from lodger.engine.store.revision_cache import decode_rules, zone_of
 from lodger.engine.store.rows import record
@@ -35,13 +36,12 @@ def get(connection: Connection, tenant_id: str, schedule: str) -> Schedule:
         NotFound: schedule_unknown.
         InputError: schedule_ambiguous.
     """
-    called = (_s.id == schedule) | (_s.name == schedule) if is_id(schedule) else _s.name == schedule
-    found = _where(connection, tenant_id, called, _s.deleted_us.is_(None))
+    whole, found = schedule, _find(connection, _by_id_or_name if is_id(schedule) else _by_name, tenant_id, schedule)
     if not found and (whole := short_ids.schedule_id(connection, tenant_id, schedule)) != schedule:
-        found = _where(connection, tenant_id, _s.id == whole, _s.deleted_us.is_(None))
+        found = _find(connection, _by_id_or_name, tenant_id, whole)
     if not found:
         raise NotFound("schedule_unknown", tenant=tenant_id, schedule=schedule)
-    return next((each for each in found if each.id == schedule), found[0])
+    return next((each for each in found if each.id == whole), found[0])
 
 
 def rules_of(connection: Connection, tenant_id: str, name: str) -> ScheduleRules | None:
@@ -112,10 +112,10 @@ def list_page(
 
 def deleted(connection: Connection, tenant_id: str, schedule_id: str) -> Schedule:
     """Return a deleted schedule by id."""
-    return _where(connection, tenant_id, _s.id == schedule_id)[0]
+    return _find(connection, _by_id, tenant_id, schedule_id)[0]
 
 
-def _joined(tenant_id: str | None) -> Select[Any]:
+def _joined(tenant_id: Any) -> Select[Any]:
     """Select schedules with their current revisions and clocks, each looked up by its key."""
     script = tables.scripts.c
     # An expression, or PostgreSQL would join rows of the same tenant first, which it expects to be one.
@@ -135,10 +135,19 @@ def _joined(tenant_id: str | None) -> Select[Any]:
     return statement if tenant_id is None else statement.where(_s.tenant_id == tenant_id)
 
 
-def _where(connection: Connection, tenant_id: str, *which: Any) -> list[Schedule]:
-    """Return the schedules of a tenant that satisfy conditions, by name."""
-    rows = connection.execute(_joined(tenant_id).where(*which).order_by(_s.tenant_id, _s.name)).all()
-    return _schedules(connection, rows)
+def _with(*which: ColumnElement[bool]) -> Prepared:
+    """Return the statement of the schedules of a tenant that satisfy conditions, by name."""
+    return Prepared(lambda _driver: _joined(bindparam("tenant")).where(*which).order_by(_s.tenant_id, _s.name))
+
+
+_by_name = _with(_s.name == bindparam("called"), _s.deleted_us.is_(None))
+_by_id_or_name = _with((_s.id == bindparam("called")) | (_s.name == bindparam("called")), _s.deleted_us.is_(None))
+_by_id = _with(_s.id == bindparam("called"))
+
+
+def _find(connection: Connection, statement: Prepared, tenant_id: str, called: str) -> list[Schedule]:
+    """Return the schedules of a tenant with a name or an id."""
+    return _schedules(connection, statement.rows(connection, {"tenant": tenant_id, "called": called}))
 
 
 def _schedules(connection: Connection, rows: Sequence[AnyRow]) -> list[Schedule]:

@@ -6,7 +6,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from sqlalchemy import Connection, delete, func, select
+from sqlalchemy import Connection, bindparam, delete, func, select
 
 from lodger.engine.core.access import names
 from lodger.engine.core.access.audit_context import AuditContext
@@ -19,6 +19,7 @@ from lodger.engine.store.connection.database import read_together
 from lodger.engine.store.content_cache import combined
 from lodger.engine.store.context import StoreContext
 from lodger.engine.store.drivers import prepared
+from lodger.engine.store.drivers.prepared import Prepared
 from lodger.engine.store.lifecycle import tick
 from lodger.engine.store.queue import followers, ready_queue, schedule_concurrency
 from lodger.engine.store.queue.stops import stop_waiting
@@ -58,14 +59,17 @@ def create(
         RuleNeverFires: no slot is left from that instant on.
         InputError, NotFound, Conflict: rule_too_frequent, schedules_full, schedule_exists and errors of the parts.
     """
-    tenant = tenants.require_active(connection, tenant_id)
+    tenant, number, steps = read_together(
+        partial(tenants.require_active, connection, tenant_id),
+        partial(_named, connection, tenant_id, name),
+        partial(revisions.steps_of, wish.script, wish.params, partial(bind, connection, tenant_id)),
+        connection=connection,
+    )
     if tenant.tz is not None and in_zone is not None:
         wish = replace(wish, rules=in_zone(tenant.tz))
-    number = _named(connection, tenant_id, name)
     limits, owed_us = json.dumps(tenant.limits_in_effect), now_us + 1 if first_after_us is None else first_after_us
     allowed = context.content_cache.allowance(limits)
     check_spacing(wish.rules.gap_below_s, allowed)
-    steps = revisions.steps_of(wish.script, wish.params, partial(bind, connection, tenant_id))
     revisions.require_within(context, combined(limits), [wish.limits, *(step["limits"] for step in steps)])
     if number >= allowed.schedules:
         raise Conflict("schedules_full", tenant=tenant_id, maximum=allowed.schedules)
@@ -93,11 +97,20 @@ def _named(connection: Connection, tenant_id: str, name: str) -> int:
         Conflict: schedule_exists.
     """
     names.check(name, "schedule_name_invalid")
-    exist = select(func.count(), func.count().filter(_s.name == name))
-    number, taken = connection.execute(exist.where(_s.tenant_id == tenant_id, _s.deleted_us.is_(None))).one()
+    ((number, taken),) = _number.rows(connection, {"tenant": tenant_id, "called": name})
     if taken:
         raise Conflict("schedule_exists", tenant=tenant_id, name=name)
     return int(number)
+
+
+#: The number of a tenant's schedules, and of those with a name.
+_number = Prepared(
+    lambda _driver: (
+        select(func.count().label("number"))
+        .add_columns(func.count().filter(_s.name == bindparam("called")).label("taken"))
+        .where(_s.tenant_id == bindparam("tenant"), _s.deleted_us.is_(None))
+    )
+)
 
 
 def check_spacing(gap_below_s: Callable[[float], float | None], allowed: Allowance) -> None:

@@ -3,7 +3,7 @@
 import json
 from dataclasses import dataclass
 
-from sqlalchemy import Connection, func, select
+from sqlalchemy import Connection, Integer, bindparam, func, select
 
 from lodger.engine.core.access import names
 from lodger.engine.core.access.labels import HOST
@@ -11,23 +11,26 @@ from lodger.engine.core.errors import InputError, NotFound
 from lodger.engine.core.ids import PLATFORM, PLATFORM_PREFIX
 from lodger.engine.core.params import Field, read_fields
 from lodger.engine.store.bulk import insert_many
+from lodger.engine.store.drivers.prepared import Prepared
 from lodger.engine.store.records import AnyRow
 from lodger.engine.store.schema.scheduling import script_versions, scripts
 from lodger.engine.store.stored_modules import LIBRARY, LIBRARY_START, kind_of
 
 _s = scripts.c
 _v = script_versions.c
-_found = select(
-    _s.id,
-    _v.version,
-    _s.version.label("newest"),
-    _s.kind,
-    _s.name,
-    _s.offered,
-    _s.created_us,
-    _v.fields,
-    func.substr(_v.modules, 1, len(LIBRARY_START)).label("start"),
-).join_from(scripts, script_versions)
+_found = Prepared(
+    lambda _driver: (
+        select(
+            _s.id, _v.version, _s.version.label("newest"), _s.kind, _s.name, _s.offered, _s.created_us, _v.fields,
+            func.substr(_v.modules, 1, len(LIBRARY_START)).label("start"),
+        )
+        .join_from(scripts, script_versions)
+        .where(
+            _s.tenant_id == bindparam("tenant"), _s.name == bindparam("called"), _s.kind != "bound",
+            _v.version == func.coalesce(bindparam("number", type_=Integer), _s.version),
+        )
+    )
+)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,10 +75,8 @@ def _find(connection: Connection, tenant_id: str, name: str, version: int | None
     """Return a script of a tenant or of the platform, with its row."""
     owned = name.startswith(PLATFORM_PREFIX)
     owner = PLATFORM if owned else tenant_id
-    which = (_s.tenant_id == owner, _s.name == name.removeprefix(PLATFORM_PREFIX), _s.kind != "bound")
-    row = connection.execute(
-        _found.where(*which, _v.version == (_s.version if version is None else names.ordinal(version)))
-    ).first()
+    number = None if version is None else names.ordinal(version)
+    row = _found.first(connection, {"tenant": owner, "called": name.removeprefix(PLATFORM_PREFIX), "number": number})
     if row is None or (
         owned and tenant_id != PLATFORM and not row.offered and not _is_bound(connection, tenant_id, row.id)
     ):

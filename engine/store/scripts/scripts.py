@@ -126,7 +126,7 @@ def put(
         Conflict: scripts_full, versions_full.
     """
     ready_queue.lock(connection, [tenant_id])
-    asked = tenants.ask(connection, tenant_id)
+    asked, counted = tenants.ask(connection, tenant_id), _number.ask(connection, {"tenant": tenant_id})
     before = find_latest(connection, tenant_id, name)
     granted = json.dumps(asked().limits_in_effect, sort_keys=True)
     check_name(tenant_id, name, offered=offered)
@@ -141,7 +141,7 @@ def put(
         kept = (scripts.c.id == before.script_id, _not_bound)
         prepared.write(connection, update(scripts).where(*kept).values(offered=int(offered)))
         return before
-    _check_counts(connection, tenant_id, before, context.content_cache.allowance(granted))
+    _check_counts(tenant_id, before, counted()[0].number, context.content_cache.allowance(granted))
     script_id, version = (context.ids.new(), 1) if before is None else (before.script_id, before.version + 1)
     if before is None:
         kind = "script" if content.kind == LIBRARY else content.kind
@@ -197,16 +197,20 @@ def check_name(tenant_id: str, name: str, *, offered: bool = False) -> None:
         raise InputError("script_name_invalid.reserved", name=name, prefix=PLATFORM_PREFIX)
 
 
-def _check_counts(connection: Connection, tenant_id: str, before: ScriptVersion | None, allowed: Allowance) -> None:
+def _check_counts(tenant_id: str, before: ScriptVersion | None, number: int, allowed: Allowance) -> None:
     """Refuse a further version of a script, or a further script, beyond the tenant's allowance."""
     if before is not None and before.version >= allowed.versions:
         raise Conflict("versions_full", name=before.name, maximum=allowed.versions)
-    if before is None:
-        exist = connection.scalar(select(func.count()).select_from(scripts).where(scripts.c.tenant_id == tenant_id))
-        if (exist or 0) >= allowed.scripts:
-            raise Conflict("scripts_full", tenant=tenant_id, maximum=allowed.scripts)
+    if before is None and number >= allowed.scripts:
+        raise Conflict("scripts_full", tenant=tenant_id, maximum=allowed.scripts)
 
 
+_number = Prepared(
+    lambda _driver: select(func.count(scripts.c.id).label("number")).where(scripts.c.tenant_id == bindparam("tenant"))
+)
+_names = Prepared(
+    lambda driver: select(scripts.c.tenant_id, scripts.c.name).where(driver.among(scripts.c.tenant_id, "tenants"))
+)
 # Without the bytes of modules: a list of versions would load megabytes.
 _with_name = select(
     *(column for column in script_versions.c if column.name != "wasm"),
@@ -279,6 +283,11 @@ def module(connection: Connection, tenant_id: str, name: str, version: int | Non
     if wasm is None:
         raise InputError("no_module", name=name)
     return wasm
+
+
+def names_of(connection: Connection, tenant_ids: Iterable[str]) -> set[tuple[str, str]]:
+    """Return tenant and name of each script of these tenants."""
+    return {(row.tenant_id, row.name) for row in _names.rows(connection, {"tenants": sorted(tenant_ids)})}
 
 
 def find_latest(connection: Connection, tenant_id: str, name: str) -> ScriptVersion | None:

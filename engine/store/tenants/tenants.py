@@ -71,7 +71,7 @@ def create(
     allowed, bound = check_limits(limits or {}, context.content_cache), written(parse_labels(labels))
     own = json.dumps(limits or {}, sort_keys=True)
     cap = allowed.concurrent_runs if plan is None else _cap(context, own, plan_limits(connection, plan))
-    before = connection.execute(select(tenants).where(tenants.c.id == tenant_id).with_for_update()).first()
+    before = _locked.first(connection, {"tenant": tenant_id})
     if before is not None and before.state != "deleted":
         raise Conflict("tenant_exists", tenant=tenant_id)
     values = {
@@ -80,7 +80,7 @@ def create(
     }  # fmt: skip
     if before is None:
         try:
-            connection.execute(insert(tenants).values(values))
+            connection.execute(insert(tenants), values)
         except IntegrityError:  # created by a concurrent transaction
             raise Conflict("tenant_exists", tenant=tenant_id) from None
     else:
@@ -134,6 +134,7 @@ def _tenant(row: AnyRow) -> Tenant:
     return record(Tenant, row, labels=tuple(row.labels.split()), limits_in_effect=combined(row.in_effect))
 
 
+_locked = Prepared(lambda _driver: select(tenants).where(tenants.c.id == bindparam("tenant")).with_for_update())
 _with_plan = select(tenants, limits_in_effect.label("in_effect"))
 _one = Prepared(lambda _driver: _with_plan.where(tenants.c.id == bindparam("tenant")))
 
