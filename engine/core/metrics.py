@@ -169,14 +169,16 @@ class ProcessMetrics(Collector):
         """Set the value of a gauge."""
         self._of(name, labels).set(value)
 
-    def observe(self, name: str, seconds: Iterable[float], *labels: str) -> None:
-        """Add durations to a histogram."""
+    def observe(
+        self, name: str, seconds: Iterable[float], *labels: str, exemplar: dict[str, str] | None = None
+    ) -> None:
+        """Add durations to a histogram, with the labels of their exemplar, if there is one."""
         histogram = self._of(name, labels)
         for each in seconds:
-            histogram.observe(each)
+            histogram.observe(each, exemplar)
 
     def collect(self) -> Iterator[Family]:
-        """Yield the metrics of this process, in the order of the table."""
+        """Yield the metrics of this process, in the order of the table, with its exemplars."""
         for prepare in self.before_read:
             prepare()
         for family in self._registry.collect():

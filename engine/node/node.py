@@ -188,7 +188,7 @@ class Node:
             self._side.hear(streamer.add)
         self._senders = Senders(context, host.vault) if self.delivers else None
         # Last: the services have done their part of an event before people hear of it.
-        Reporter(context, host.events, host.process_metrics)
+        Reporter(context, host.events, host.process_metrics, self.tracer)
         host.process_metrics.begin("lodger_faults_total", [service.name for service in self.services])
         if self.tracer is not None:
             self.tracer.subscribe(bus)

@@ -3,6 +3,7 @@
 import logging
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from lodger.engine.core.errors import Unavailable
 from lodger.engine.core.events import AttemptStarted, Event, EventBus, EventKind, Fault, LeaseLost, LeaseRenewed
@@ -20,6 +21,9 @@ from lodger.engine.node.node_events import (
 from lodger.engine.store.lifecycle.endings import Settled
 from lodger.engine.store.usage.usage import DAY_US
 from lodger.sandbox.outcome import Outcome
+
+if TYPE_CHECKING:
+    from lodger.engine.node.tracing import Tracer
 
 #: Seconds between two lines about one outage.
 EVERY_S = 30.0
@@ -81,12 +85,16 @@ class Reporter:
     Args:
         events: the engine's bus, which listeners and hooks subscribe to.
         process_metrics: metrics of this process.
+        tracer: gives lateness exemplars that lead to traces; None while tracing is off.
     """
 
-    def __init__(self, context: NodeContext, events: EventBus, process_metrics: ProcessMetrics) -> None:
+    def __init__(
+        self, context: NodeContext, events: EventBus, process_metrics: ProcessMetrics, tracer: "Tracer | None" = None
+    ) -> None:
         self._context = context
         self._events = events
         self._meters = process_metrics
+        self._tracer = tracer
         #: Used-up budgets that were reported: tenant, reason, day. Once a day is enough.
         self._spent: set[tuple[str, str, int]] = set()
         process_metrics.begin("lodger_attempts_total", Outcome)
@@ -168,7 +176,8 @@ class Reporter:
         claim = event.claim
         late_us = max(0, self._context.clock.now_us() - claim.due_us)
         if claim.origin == "slot":
-            self._meters.observe("lodger_lateness_seconds", [late_us / 1_000_000])
+            exemplar = None if self._tracer is None else self._tracer.exemplar(claim)
+            self._meters.observe("lodger_lateness_seconds", [late_us / 1_000_000], exemplar=exemplar)
         if self._has_subscribers:
             self._report(
                 "started",

@@ -6,6 +6,7 @@ from typing import Protocol
 
 from lodger.engine.capabilities.fetch_state import Send
 from lodger.engine.core.events import EventBus
+from lodger.engine.core.execution import Claim
 from lodger.engine.effects.finished import Execute
 
 
@@ -20,6 +21,9 @@ class Tracer(Protocol):
 
     def sending(self, send: Send) -> Send:
         """Return a way out that records the span of each request."""
+
+    def exemplar(self, claim: Claim) -> dict[str, str] | None:
+        """Return the labels of an exemplar that leads to a claim's trace, None if the trace is not sampled."""
 
     def subscribe(self, bus: EventBus) -> None:
         """Record the span of a slot when its action has ended."""

@@ -89,6 +89,11 @@ class Tracer:
         bus.subscribe(SealedSettled, self._sealed_settled)
         bus.subscribe(CancelledWritten, self._cancelled)
 
+    def exemplar(self, claim: Claim) -> dict[str, str] | None:
+        """Return the labels of an exemplar that leads to a claim's trace, None if the trace is not sampled."""
+        slot = self._slot(claim.action_id)
+        return {"trace_id": trace.format_trace_id(slot.trace_id)} if slot.trace_flags.sampled else None
+
     @contextmanager
     def attempt(self, claim: Claim) -> Iterator[Span]:
         """Record the span of an attempt around a block; it is the present span there."""

@@ -3,6 +3,7 @@
 import json
 import logging
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -85,7 +86,7 @@ async def test_a_run_is_one_trace_from_its_slot_to_its_requests(tmp_path: Path, 
     assert by_name["slot"].start_time_unix_nano <= by_name["attempt"].start_time_unix_nano
 
 
-async def test_log_lines_carry_the_id_of_the_trace(
+async def test_lateness_leads_to_the_trace_by_exemplars_and_log_lines_carry_its_id(
     tmp_path: Path, receiver: Peer, caplog: pytest.LogCaptureFixture
 ) -> None:
     noted: list[str] = []
@@ -101,8 +102,12 @@ async def test_log_lines_carry_the_id_of_the_trace(
         try:
             await engine.schedules.create("acme", "s", script="job", rules="every 1s")
             await signals.wait("finished")
-            url = f"http://127.0.0.1:{port}"
-            assert "process_cpu_seconds_total" in httpx2.get(f"{url}/metrics", trust_env=False).text
+            url, headers = f"http://127.0.0.1:{port}", {"accept": "application/openmetrics-text; version=1.0.0"}
+            text = httpx2.get(f"{url}/metrics", headers=headers, trust_env=False).text
+            (exemplar, *_more) = re.findall(
+                r'lodger_lateness_seconds_bucket{.*} [0-9.]+ # {trace_id="([0-9a-f]{32})"}', text
+            )
+            assert "process_cpu_seconds_total" in text
             assert httpx2.get(f"{url}/health/live", trust_env=False).status_code == 200
             assert httpx2.get(f"{url}/health/ready", trust_env=False).json() == {"ok": True}
             await node.lease_keeper.stop()
@@ -112,6 +117,8 @@ async def test_log_lines_carry_the_id_of_the_trace(
             assert httpx2.get(f"{url}/health/live", trust_env=False).status_code == 200
         finally:
             stop()
+    assert exemplar in {span.trace_id.hex() for span in spans(receiver)[0]}
+
     line = json.loads(noted[0])
     assert (line["level"], line["message"], line["tenant_id"]) == ("warning", "in the attempt", "acme")
     assert line["trace_id"] in {span.trace_id.hex() for span in spans(receiver)[0]}
