@@ -1,4 +1,4 @@
-"""Laws of the plan: every slot is accounted once and in order, whatever the policies."""
+"""Laws of the plan: every slot is accounted once, in order, and each policy does what its name says."""
 
 from datetime import UTC, datetime, timedelta
 from itertools import pairwise
@@ -77,6 +77,22 @@ def test_every_slot_is_accounted_exactly_once(
     for before, step in pairwise(steps):
         if isinstance(before, Skip | Gap) and isinstance(step, Skip | Gap):
             assert before.reason != step.reason, "one stretch with one reason is one row"
+
+
+def test_latest_runs_the_latest_and_within_only_while_it_is_fresh() -> None:
+    hourly = Every(3600 * SECOND)
+    now = NOW + timedelta(minutes=20)
+    (gap, run) = plan(UnfinishedCounts(), SlotPolicies(parse_missed("latest")), hourly, now - timedelta(hours=5), now)
+    assert isinstance(gap, Gap)
+    assert isinstance(run, Run)
+    assert (run.slot, gap.slot_to) == (NOW, NOW - timedelta(hours=1))
+    assert (
+        plan(UnfinishedCounts(), SlotPolicies(parse_missed("within:30m")), hourly, now - timedelta(hours=5), now)[-1]
+        == run
+    )
+    (gap,) = plan(UnfinishedCounts(), SlotPolicies(parse_missed("within:19m")), hourly, now - timedelta(hours=5), now)
+    assert isinstance(gap, Gap)
+    assert gap.slot_to == NOW
 
 
 class Counted(Every):
