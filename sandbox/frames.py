@@ -49,6 +49,8 @@ CODE = Struct("<Q")
 RUN = Struct("<II")
 MAX_RUNS = 4096
 PAGE = 4096
+#: Name of the part of a bundle that is evaluated before the script's modules, in place of the runtime's own.
+BEGIN = "lodger:begin"
 #: Name of a part whose text imports the packages of npm that the modules use. They are evaluated before the author's modules, and so may be
 #: evaluated when an image is made: nothing that they do depends on the attempt.
 PACKAGES = "lodger:packages"

@@ -24,12 +24,14 @@ class Bundle:
             for a WebAssembly module, the content of its standard input.
         wasm: a WASI preview 1 command instead of modules.
         source_map: of ``main.js``, unpacked (:mod:`lodger.sandbox.workers.source_map`); never sent to the worker.
+        begin: text of the module that is evaluated before those of the script, for a check; empty for the runtime's own.
     """
 
     modules: dict[str, str]
     context: str = "{}"
     wasm: bytes | None = None
     source_map: str | None = None
+    begin: str = ""
 
     @property
     def entry(self) -> str:

@@ -38,7 +38,9 @@ def bundle(content: Bundle, *, compiled: bool = False) -> bytes:
     if compiled:
         content = Bundle({}, content.context)
     standard = standard_modules.imported(content.modules)
-    parts = {"": content.context, **content.modules, **standard}
+    parts = {"": content.context, **content.modules, **standard, frames.BEGIN: content.begin}
+    if not content.begin:  # a module of this name is not the script's to give
+        del parts[frames.BEGIN]
     if packages := [name for name in standard if name in npm_packages.imported()]:
         parts[frames.PACKAGES] = "".join(f'import "{name}";' for name in packages)
     wire: list[bytes] = []

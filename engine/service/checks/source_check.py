@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 
 #: A module name that no source can have. A module that imports it is parsed with all its imports, and never runs.
 NOWHERE = "lodger:nowhere"
-#: The module that the runtime evaluates before the author's, and one that throws at once.
-BEGIN, STOP = "lodger:begin", "lodger:stop"
+#: A module beside the author's that throws at once.
+STOP = "lodger:stop"
 #: Limits of a check, whatever the tenant's limits are. An ordinary source takes a quarter of the CPU time for its
 #: length.
 MIN_CPU_MS, BYTES_A_MS, MAX_WALL_MS, MAX_MEMORY_BYTES = 500, 1024, 30_000, 256 * MIB
@@ -185,7 +185,7 @@ class SourceCheck:
         stop = f'throw new Error("{NOWHERE}");'
         apart = bool(others) and self._settings.runtime == "quickjs"
         imports = "".join(f"import {json.dumps('/' + file)};" for file in ((STOP, *others) if apart else others))
-        bundle = Bundle(modules | {BEGIN: imports if apart else imports + stop, STOP: stop}, _CONTEXT)
+        bundle = Bundle(modules | {STOP: stop}, _CONTEXT, begin=imports if apart else imports + stop)
         cpu_ms = MIN_CPU_MS + sum(map(len, modules.values())) // BYTES_A_MS
         held = replace(limits, cpu_ms=cpu_ms, wall_ms=MAX_WALL_MS, memory_bytes=MAX_MEMORY_BYTES)
         try:

@@ -2,7 +2,7 @@
 
 from struct import unpack_from
 
-from lodger.sandbox.frames import BUNDLE_PART, PACKAGES
+from lodger.sandbox import frames
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -13,7 +13,7 @@ WRAP = b"export default async function(){{"
 _WRAP_END = b"\n}}"
 
 #: Evaluated before the author's modules; a bundle for a check has one that throws, so that these are linked only.
-BEGIN = b"lodger:begin"
+BEGIN = frames.BEGIN.encode()
 # The bootstrap imports one of these; a missing default export fails before any line of the tenant runs.
 _GLUE = {
     BEGIN: b"$begin()",
@@ -28,7 +28,7 @@ _COMPILE = b"lodger:compile-"
 _GUARD = b"lodger:guard"
 #: Of the bootstrap's own file, as the guest names it.
 _LIBRARY = b"eval_script"
-_PACKAGES = PACKAGES.encode()
+_PACKAGES = frames.PACKAGES.encode()
 _DECLARATIONS = tuple(word + after for word in (b"import", b"export") for after in (b" ", b"{", b"*", b"'", b'"'))
 _EXPORTS = tuple(word for word in _DECLARATIONS if word.startswith(b"export"))
 #: Of a source that an error's message quotes: lines, bytes, and characters before and after the place.
@@ -121,7 +121,7 @@ class Modules:
         at = 0
         while at < len(bundle):
             name_size, size = unpack_from("<II", bundle, at)
-            at += BUNDLE_PART.size
+            at += frames.BUNDLE_PART.size
             start = at + name_size
             name, at = bytes(bundle[at:start]), start + size
             if not name:
