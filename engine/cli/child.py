@@ -3,6 +3,7 @@
 import asyncio
 import os
 import sys
+from collections.abc import Callable
 from contextlib import suppress
 
 from lodger.engine.core.errors import Unavailable
@@ -25,9 +26,15 @@ def ready() -> None:
 
 
 class Child:
-    """``lodger up --role api`` as a child process. It ends whenever this process ends, because its standard input is a pipe."""
+    """``lodger up --role api`` as a child process. It ends whenever this process ends, because its standard input is a pipe.
 
-    def __init__(self, settings: Settings, expose: str | None) -> None:
+    Args:
+        check_place: raises Unavailable if the ledger's file was replaced: the child is not started again then, since it would create a
+            new ledger.
+    """
+
+    def __init__(self, settings: Settings, expose: str | None, check_place: Callable[[], None]) -> None:
+        self._check_place = check_place
         self._command = [
             sys.executable, "-m", "lodger.engine.cli", "up", "--role", "api", "--with-parent",
             *(["--expose", expose] if expose else []), *(["--json"] if is_for_program() else []),
@@ -86,6 +93,7 @@ class Child:
                 write_result({"kind": "api_ended", "code": code, "again_s": wait_s})
                 say(f"the API process ended with exit code {code}; it is restarted in {wait_s:g} s")
             await asyncio.sleep(wait_s)
+            await asyncio.to_thread(self._check_place)
             wait_s = BACKOFF_S if await self._begun() else min(wait_s * 2, BACKOFF_MAX_S)
 
     async def stop(self) -> None:

@@ -176,7 +176,7 @@ class Serving:
             if self.role == "all":
                 from lodger.engine.cli.child import Child
 
-                child = Child(self.settings, self.expose)
+                child = Child(self.settings, self.expose, engine.inner.context.database.check_place)
                 await child.start()
                 stack.push_async_callback(child.stop)
             if not self.with_parent:  # else the port is the parent's
