@@ -7,6 +7,7 @@ import tomllib
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from lodger.engine.core.errors import Usage
 
@@ -33,21 +34,34 @@ def profile_named(name: str | None) -> Profile | None:
     folder = Path(os.environ.get("XDG_CONFIG_HOME") or Path.home() / ".config")
     path = Path(os.environ.get(FILE) or folder / "lodger" / "profiles.toml")
     try:
-        body, mode = tomllib.loads(path.read_text()), path.stat().st_mode
-        known = {each: Profile(each, **fields) for each, fields in body.get("profiles", {}).items()}
+        text, mode = path.read_text(), path.stat().st_mode
+        current, known = _read(tomllib.loads(text))
     except FileNotFoundError:
-        body, mode, known = {}, 0, {}
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError, TypeError, AttributeError) as error:
+        current, mode, known = "", 0, {}
+    except (OSError, ValueError, TypeError, RecursionError) as error:
         raise Usage("profiles_invalid", path=path, reason=error) from None
     if mode & 0o077 and any(each.token for each in known.values()):
         raise Usage("profiles_readable", path=path)
-    name = name or body.get("current")
-    found = known.get(name or "")
+    name = name or current
+    found = known.get(name)
     if found is None and name:
         raise Usage("profile_unknown", name=name, path=path, known=", ".join(known) or "none")
     if found is not None and found.server and found.db:
         raise Usage("place_ambiguous.profile", name=name, path=path)
     return found
+
+
+def _read(body: dict[str, Any]) -> tuple[str, dict[str, Profile]]:
+    """Return the name of the default profile and the profiles by name of a file's content; raises TypeError or ValueError."""
+    current, profiles = body.get("current", ""), body.get("profiles", {})
+    if not isinstance(current, str) or not isinstance(profiles, dict):
+        raise TypeError("current is a text, and profiles are tables")
+    for name, fields in profiles.items():
+        if not isinstance(fields, dict) or not fields.keys() <= {"server", "token", "db"}:
+            raise ValueError(f"profile {name} has other fields than server, token and db")
+        if not all(isinstance(each, str) for each in fields.values()):
+            raise TypeError(f"the fields of profile {name} are texts")
+    return current, {name: Profile(name, **fields) for name, fields in profiles.items()}
 
 
 #: Options that may stand anywhere on the command line, before the noun or after the verb.

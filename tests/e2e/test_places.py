@@ -176,8 +176,12 @@ def test_profiles(lodge: RunningApi, tmp_path: Path) -> None:
     assert ask("tenant", "list", "--profile", "other", "--json").json["error"]["code"] == "profile_unknown"
     write_profiles(file, "there", there=here | there)
     assert ask("tenant", "list", "--json").json["error"]["code"] == "place_ambiguous"
-    file.write_text("profiles = 5")
-    assert ask("tenant", "list", "--json").json["error"]["code"] == "profiles_invalid"
+    for text in (
+        "profiles = 5", 'current = ["here"]', "profiles.here = 5", "profiles.here.server = 5", "profiles.here.db = 5",
+        'profiles.here.url = "x"', "profiles = " + "[" * 5000,
+    ):  # fmt: skip
+        file.write_text(text)
+        assert ask("tenant", "list", "--json").json["error"]["code"] == "profiles_invalid", text
 
 
 def test_commands_of_a_fix_go_to_the_ledger_or_server_that_was_named(lodge: RunningApi, tmp_path: Path) -> None:
