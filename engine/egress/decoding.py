@@ -132,7 +132,8 @@ def _decoder(encoding: str) -> _Decoder | None:
     if encoding in ("gzip", "x-gzip"):
         return _Decoder(lambda: zlib.decompressobj(16 + zlib.MAX_WBITS))
     if encoding == "br":
-        return _Decoder(_Brotli)
+        stream = _Brotli()  # the only one of a body: it refuses bytes after its end
+        return _Decoder(lambda: stream)
     if encoding == "zstd":
         options = {int(zstd.DecompressionParameter.window_log_max): ZSTD_WINDOW_LOG}
         return _Decoder(lambda: zstd.ZstdDecompressor(options=options))

@@ -177,6 +177,13 @@ def test_bombs_and_broken_bodies(name: str) -> None:
         decode_in_pieces(encoding, data())
 
 
+def test_a_brotli_body_is_one_stream_wherever_its_pieces_end() -> None:
+    one = brotli.compress(b"x" * 500)
+    for step in (1, len(one), 1000):
+        with pytest.raises(Cut):
+            decode_in_pieces("br", one * 2, step=step)
+
+
 def test_one_layer_is_undone_and_a_bomb_inside_stays_packed() -> None:
     inner = gzip.compress(bytes(30_000_000))
     assert decode_in_pieces("gzip", gzip.compress(inner)) == inner
