@@ -105,8 +105,7 @@ class Bodies:
             body = b"{}"
         elif media(request) != "application/json":
             raise Refused(415, "media_type")
-        charset = str(_content_type(request).get_param("charset", "utf-8")).lower()
-        if charset not in ("utf-8", "utf8"):
+        elif (charset := str(_content_type(request).get_param("charset", "utf-8")).lower()) not in ("utf-8", "utf8"):
             raise Refused(415, "media_type.charset", charset=charset[:40])
         if len(body) <= SMALL:
             return self._parsed(body, model)

@@ -52,6 +52,7 @@ def test_what_was_made_has_a_place_and_a_tag_in_the_replayed_answer_too(lodge: R
         ({"content-encoding": "gzip"}, gzip.compress(b"{}", mtime=0), 415, "content_encoding"),
         ({"content-encoding": "br"}, b"{}", 415, "content_encoding"),
         ({"content-type": "application/json; charset=iso-8859-1"}, '{"a": "é"}'.encode("latin-1"), 415, "media_type"),
+        ({"content-type": "application/json; charset=iso-8859-1"}, b"", 400, "request_invalid"),
         ({"content-type": "application/json; charset=UTF-8"}, b"[", 400, "json_not_json"),
         (
             {"content-type": 'application/json; charset="utf-8"', "content-encoding": "identity"},
