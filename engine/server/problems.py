@@ -203,7 +203,8 @@ def not_valid(errors: Iterable[ErrorDetails], place: str, root: Any, known: Iter
     fields: dict[str, list[ErrorDetails]] = {}
     for error in errors:
         fields.setdefault(_path(error, root), []).append(error)
-    first, *_others = wrong = [_field(at, found, tuple(known)) for at, found in fields.items()][:MAX_FIELDS]
+    wrong = [_field(at, found, tuple(known)) for at, found in fields.items()][:MAX_FIELDS]
+    first = wrong[0]
     return Refused(
         400,
         "request_invalid",
