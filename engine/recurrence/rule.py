@@ -239,7 +239,7 @@ class Recurrence(ABC):
             try:
                 found = self.next_from(begin, share)
             except OutOfSteps as out:
-                steps.left += max(0, share.left)
+                steps.left += share.left
                 if out.reached > end:
                     return None
                 if steps.left <= 0:

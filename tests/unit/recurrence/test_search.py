@@ -12,6 +12,7 @@ from tests.unit.recurrence.hostile_schedules import HOSTILE, everyday, schedule
 from tests.unit.recurrence.volume import examples
 
 from lodger.engine.recurrence.compile import compile_schedule
+from lodger.engine.recurrence.every import Every
 from lodger.engine.recurrence.rule import DstPolicy, Gap, Kind, RuleSpec, ScheduleRules
 from lodger.engine.recurrence.rule_errors import RuleInvalid, RuleNeverFires
 from lodger.engine.recurrence.schedule import CompiledSchedule
@@ -73,6 +74,23 @@ def bounded(compiled: CompiledSchedule, instant: datetime) -> None:
     assert not isinstance(before, SearchedTo) or before.instant <= instant
     for ask in (compiled.next_after, compiled.previous_before):
         assert calls_made(ask, instant) < MAX_STEPS * _CALLS_A_STEP
+
+
+class Removed(Every):
+    """Slots that many exclusions remove: each question takes a thousand steps, and ends a millisecond later."""
+
+    taken = 0
+
+    def next_from(self, instant: datetime, steps: Steps) -> datetime | None:
+        Removed.taken += 1000
+        steps.left -= 1000
+        raise OutOfSteps(instant + timedelta(milliseconds=1))
+
+
+def test_steps_that_a_question_takes_beyond_its_share_count_in_a_search_backwards() -> None:
+    Removed.taken = 0
+    assert isinstance(Removed(1_000_000).previous_before(NOW), SearchedTo)
+    assert Removed.taken <= MAX_STEPS + 1000
 
 
 @settings(max_examples=examples(40), deadline=None, derandomize=examples(1) == 1)
