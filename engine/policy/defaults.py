@@ -33,8 +33,11 @@ class PolicySpec:
             raise InputError(code, name=self.name, value=value, rule=self.range)
 
 
-#: Longest wait between two tries, seconds: 30 days. Maximum number of tries. Longest wait before an action expires, seconds.
-MAX_BACKOFF_S, MAX_ATTEMPTS, MAX_EXPIRY_S = 2_592_000, 100, 366 * 86_400
+#: Longest wait between two tries: 30 days.
+MAX_BACKOFF_S = 30 * 86_400
+MAX_ATTEMPTS = 100
+#: Longest wait before an action expires.
+MAX_EXPIRY_S = 366 * 86_400
 
 
 POLICIES: tuple[PolicySpec, ...] = (

@@ -54,9 +54,7 @@ def united(paces: Iterable[Pace]) -> Pace:
     if len(some) < 2:
         return some[0] if some else _NEVER
     per_day, granule = sum(each.max_per_day for each in some), gcd(*(each.granule_us for each in some))
-    times, clock = set(some[0].times or ()), some[0].clock
-    for each in some:
-        times.update(each.times or ())
+    times, clock = {time for each in some for time in each.times or ()}, some[0].clock
     alike = clock is not None and all(each.clock == clock and each.times is not None for each in some)
     if not alike or len(times) > _LISTED:
         return Pace(granule, per_day, granule)

@@ -45,18 +45,16 @@ class Segment(NamedTuple):
 class Zone:
     """One zone's whole history and future."""
 
-    def __init__(
-        self, key: str, starts: list[int], offsets: list[int], stored_to: int, yearly: ZoneInfo | None
-    ) -> None:
+    def __init__(self, key: str, starts: list[int], offsets: list[int], stored_to: int, rule: ZoneInfo | None) -> None:
         self.key = key
         self._starts = starts  # UTC seconds at which offsets[i + 1] begins
         self._offsets = offsets
-        self._rule = yearly  # knows the changes after the stored ones; None without any
+        self._rule = rule  # knows the changes after the stored ones; None without any
         self.stored_to = stored_to  # UTC second of the last stored change
         #: Changes about a year of each kind: seconds after its January 1, and the offsets.
         self._yearly: dict[int, tuple[list[int], list[int]]] = {}
         self._listed_to = FAR
-        if yearly is not None:
+        if rule is not None:
             after = civil.year_start(civil.civil(stored_to // civil.DAY_S)[0] + 3) * civil.DAY_S
             for at, offset in self._changes(stored_to, after):
                 starts.append(at)
@@ -259,7 +257,6 @@ def _parse(key: str, data: bytes) -> Zone:
         if utoff[kind] != offsets[-1]:  # a change of name only is no transition here
             starts.append(instant)
             offsets.append(utoff[kind])
-    yearly = (
-        ZoneInfo.from_file(BytesIO(data), key=key) if "," in footer else None
-    )  # without a rule the clocks change no more
-    return Zone(key, starts, offsets, instants[-1] if times else 0, yearly)
+    # Without a rule the clocks change no more.
+    rule = ZoneInfo.from_file(BytesIO(data), key=key) if "," in footer else None
+    return Zone(key, starts, offsets, instants[-1] if times else 0, rule)

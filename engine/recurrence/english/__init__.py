@@ -55,7 +55,7 @@ def recurrence(phrase: Phrase, start: int | None, home: Zone, dst: DstPolicy, *,
         raise RuleInvalid("english_unclear.year", index=0)
     if any(each.last and each.begins is not None and last_second(each.last) < each.begins for each in clauses):
         raise RuleInvalid("english_unclear.bounds", index=0)
-    one, *_others = clauses
+    one = clauses[0]  # an interval stands alone
     if not one.period_us:
         return by_granularity(GroupedRule(map(group_of, clauses)), home, dst)
     anchor = None if one.begins is None else home.instant(one.begins)
