@@ -65,7 +65,7 @@ class Block:
                 except Exception:  # noqa: BLE001 - an unreachable database may come back before the lease ends
                     _log.exception("the lock %s could not be renewed", self._name)
 
-        if lock is not None:
+        if lock is not None and mine not in self._held:  # within itself, a block has one thread
             renewing = threading.Thread(target=renew_lease, name=f"lodger-lock-{self._name}", daemon=True)
             self._held[mine] = over, renewing
             renewing.start()

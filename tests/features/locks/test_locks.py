@@ -111,6 +111,14 @@ def test_a_block_renews_it_while_it_lasts(bench: Bench) -> None:
             until(lambda: locks.list()[0].until > held.until, 20)
 
 
+def test_a_block_that_is_entered_within_itself_renews_no_longer_than_it_lasts(bench: Bench) -> None:
+    block = bench.engine.lock("work", 90, holder="me")
+    with block, block:
+        assert "lodger-lock-work" in {thread.name for thread in threading.enumerate()}
+    assert "lodger-lock-work" not in {thread.name for thread in threading.enumerate()}
+    assert [lock.holder for lock in bench.engine.locks.list()] == [None]
+
+
 async def test_a_block_of_the_asynchronous_engine(bench: Bench) -> None:
     engine = AsyncEngine(bench.engine)
     with pytest.raises(TypeError, match="async with"), engine.lock("work"):
