@@ -66,20 +66,22 @@ _earliest = sa.select(sa.func.min(_firsts.c.due_at)).scalar_subquery()
 _active = sa.select(tenants.c.state).where(tenants.c.id == turns.c.tenant_id).scalar_subquery() == "active"
 _derived = sa.case((sa.and_(_active, running < turns.c.cap), _earliest), else_=None)
 
-#: Derives a tenant's rows in one statement; unchanged rows are not written.
+#: Derives a tenant's rows in one statement; where there are row versions, unchanged rows are not written.
 _refresh = ManyRows(
     {"tenant": turns.c.tenant_id},
-    lambda given, _driver: _derive(given, turns.c.startable_at.is_distinct_from),
+    lambda given, driver: _derive(given, driver, turns.c.startable_at.is_distinct_from),
 )
 _serve = ManyRows(
     {"tenant": turns.c.tenant_id, "now": turns.c.served_us},
-    lambda given, _driver: _derive(given, lambda _at: sa.true(), served_us=given.c.now),
+    lambda given, driver: _derive(given, driver, lambda _at: sa.true(), served_us=given.c.now),
 )
 
 
-def _derive(given: Any, changed: Callable[[Any], Any], **more: Any) -> Any:
+def _derive(given: Any, driver: Driver, changed: Callable[[Any], Any], **more: Any) -> Any:
     """Return the statement that derives queues anew from the ready actions."""
-    # A subquery computes the values first: writing an unchanged row would leave a dead row version.
+    if not driver.has_row_locks:  # no row versions: to find an unchanged row costs more than to write it
+        return sa.update(turns).where(turns.c.tenant_id == given.c.tenant).values({"startable_at": _derived} | more)
+    # A subquery computes the values first: writing an unchanged row would leave a dead version of it.
     now = (
         sa.select(turns.c.tenant_id, turns.c.requires, _derived.label("at"), *(more[name].label(name) for name in more))
         .where(turns.c.tenant_id == given.c.tenant)
