@@ -100,6 +100,8 @@ class Bulk:
             done, matched = 0, counted(connection, self.matching(began)).count
         else:
             place: Any = signing_keys.decode_cursor(connection, of, cursor)
+            if place is None:  # an empty cursor does not begin the change again
+                raise InputError("cursor_invalid")
             began, last, matched, done, refused = place
         statement = self.matching(began)
         identity = statement.selected_columns.id

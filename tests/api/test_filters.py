@@ -145,6 +145,8 @@ def test_what_matches_is_changed_in_parts_with_one_entry_in_the_audit_log(lodge:
     assert {each.note for each in engine.schedules.list("acme")} == {"night"}
     with pytest.raises(InputError, match="cannot be done"):
         engine.actions.bulk("acme", "forget", filter="")
+    with pytest.raises(InputError, match="cursor"):
+        engine.actions.bulk("acme", "cancel", filter="", cursor="")
     refused = lodge.ask("POST", "/actions-bulk", {"do": "cancel", "filter": ""}, role="editor", tenant="acme")
     assert refused.status_code == 403
     elsewhere = lodge.ask(
