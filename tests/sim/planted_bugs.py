@@ -157,8 +157,8 @@ IN_THE_SQL = [
     ),
     PlantedBug(
         "a served tenant keeps its turn",
-        r"UPDATE lodger_turns SET served_us=derived.served_us, ",
-        "UPDATE lodger_turns SET served_us=lodger_turns.served_us, ",
+        r"(UPDATE lodger_turns SET served_us=)(\?|given.now), ",
+        r"\1lodger_turns.served_us + 0 * \2, ",
         4,
         "tenants are served",
         shape=CROWDED,
