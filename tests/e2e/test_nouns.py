@@ -139,8 +139,9 @@ def test_without_keys_it_says_how_to_get_them(tmp_path: Path) -> None:
 READING = (
     "action show acme 0000", "action logs acme 0000", "action follow acme 0000", "action record acme 0000",
     "action replay-locally acme 0000", "audit export --out -", "doctor", "grant list acme", "tenant show acme",
-    "script module acme x --out -", "script rehearse acme x", "script dry-run acme x", "token link", "db check",
+    "script module acme x --out /dev/null", "script rehearse acme x", "script dry-run acme x", "token link", "db check",
     "tenant list", "token list", "node list", "lock list", "script list acme", "schedule list", "action list", "audit list",
+    "metrics read", "metrics blocked",
 )  # fmt: skip
 
 
@@ -150,7 +151,9 @@ def test_a_command_that_reads_creates_no_ledger_and_names_what_creates_one(words
     assert list(tmp_path.iterdir()) == []
     assert said.code in {0, 1}
     assert "Traceback" not in said.err
-    assert "not_a_ledger" not in said.err or "lodger tenant create" in said.err
+    if said.code == 1 and words != "db check":
+        assert "[not_a_ledger]" in said.err
+        assert "lodger tenant create" in said.err
 
 
 def test_a_command_that_reads_leaves_the_database_of_an_application_as_it_is(tmp_path: Path) -> None:
