@@ -2,17 +2,17 @@
 
 import asyncio
 from collections.abc import Callable
+from typing import Any
 
 from tests.escape.matrix.weakening import Weakening
 
 from lodger.sandbox import frames
-from lodger.sandbox.job import CallHandler, Job, ScriptError
+from lodger.sandbox.job import ScriptError
 from lodger.sandbox.outcome import Outcome
 from lodger.sandbox.workers import codec
 from lodger.sandbox.workers.launcher import WorkerEnd
 from lodger.sandbox.workers.verdict import Verdict
-from lodger.sandbox.workers.version_image import VersionImage
-from lodger.sandbox.workers.worker_run import AttemptContext, AttemptWatch, WorkerRun
+from lodger.sandbox.workers.worker_run import AttemptWatch, WorkerRun
 
 #: Time for which frames are read after an answer, in seconds.
 _LINGER_S = 0.1
@@ -42,15 +42,8 @@ class CarelessAttempt(WorkerRun):
     believes = keeps_frames = False
     late_cpu_ms = late_wall_ms = 0
 
-    def __init__(
-        self,
-        worker: WorkerEnd,
-        job: Job,
-        host: CallHandler,
-        context: AttemptContext,
-        image: VersionImage | None = None,
-    ) -> None:
-        super().__init__(worker, job, host, context, image)
+    def __init__(self, worker: WorkerEnd, *others: Any) -> None:
+        super().__init__(worker, *others)
         self._watch = _LateWatch(self._loop, worker.pid, self.late_cpu_ms, self.late_wall_ms)
 
     def _decide(self, found: Verdict | None) -> None:
