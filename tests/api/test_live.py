@@ -239,12 +239,12 @@ def test_streams_of_actions_read_their_logs_only_after_a_change(
     lodge: RunningApi, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(live_changes, "POLL_S", 0.05)
-    asked, moved, looks = Counter[str](), threading.Condition(), Counter[str]()
+    asked, moved, looks = list[str](), threading.Condition(), Counter[str]()
     change_stamp, poll = action_stream.change_stamp, running_lines.LogStream.poll
 
     def asking(connection: Connection, tenant_id: str, action_id: str) -> Any:
         with moved:
-            asked[action_id] += 1
+            asked.append(action_id)
             moved.notify_all()
         return change_stamp(connection, tenant_id, action_id)
 
@@ -260,12 +260,16 @@ def test_streams_of_actions_read_their_logs_only_after_a_change(
         for each in reported:
             assert next(each)[0] == "action"
         with moved:
-            assert moved.wait_for(lambda: min(asked[each] for each in made) >= 5, 60), asked
+            assert moved.wait_for(lambda: min(asked.count(each) for each in made) >= 5, 60), asked
         assert looks == dict.fromkeys(made, 1), "nothing moved: nobody looked"
         lodge.engine.actions.cancel(None, made[1])
         kind, body = next(reported[1])
         assert (kind, body["state"]) == ("action", "cancelled")
         assert looks == dict.fromkeys(made, 1) | {made[1]: 2}
+    with listening(lodge, f"/tenants/acme/actions/{made[0]}/live") as again:
+        assert next(again)[0] == "action"
+        with moved:
+            assert moved.wait_for(lambda: set(asked[-10:]) == {made[0]}, 60), "streams that ended ask no more"
 
 
 def test_a_reader_that_falls_behind_is_let_go(lodge: RunningApi, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,5 +1,6 @@
 """The description is one that generators of clients can use."""
 
+import json
 import re
 from collections.abc import Iterator
 from typing import Any, get_args
@@ -7,6 +8,7 @@ from typing import Any, get_args
 from tests.api.running_api import RunningApi
 
 from lodger.engine.core import states
+from lodger.engine.features import TABLE
 from lodger.engine.policy.conduct import Placement
 from lodger.engine.policy.plan import Overlap
 
@@ -44,6 +46,17 @@ def test_generators_find_servers_tags_items_and_enums(steady: RunningApi) -> Non
     assert "cancel_other" in schemas["SchedulesCreateBody"]["properties"]["overlap"]["description"]
     told = [each["description"] for each in inside(found) if isinstance(each.get("description"), str)]
     assert [text for text in told if re.search(r"\b(?:Args|Attributes|Raises):", text)] == []
+
+
+def test_the_description_is_whole(steady: RunningApi) -> None:
+    said = steady.ask("GET", "/openapi.json", role="viewer", tenant="acme").json()
+    assert said["openapi"].startswith("3.1")
+    described = {(method.upper(), path) for path, item in said["paths"].items() for method in item}
+    assert {(route.method, f"/api/v1{route.path}") for route in TABLE.routes} <= described
+    text = json.dumps(said)
+    for reference in {part.split('"')[0] for part in text.split('"$ref": "#/components/schemas/')[1:]}:
+        assert reference in said["components"]["schemas"]
+    assert ":meth:" not in text
 
 
 def test_what_a_change_asks_of_an_object_the_object_tells(steady: RunningApi) -> None:

@@ -29,6 +29,7 @@ def test_every_wall_is_judged_and_what_is_missing_has_a_remedy(judged: Said) -> 
         body["versions"]
     )
     walls = inside("exec", "-", "--json", stdin="return 1;").json["walls"]
+    assert {*walls, "cgroup"} == {wall.name for wall in WALLS}
     standing = {each["wall"] for each in body["walls"] if each["state"] == "active"}
     assert {wall for wall, stands in walls.items() if stands} <= standing, "a run reports what stands"
 

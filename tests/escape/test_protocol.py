@@ -94,6 +94,18 @@ def test_call_number_in_use() -> None:
     assert report.outcome is Outcome.PROTOCOL_ERROR
 
 
+def test_call_limit_counts_exactly() -> None:
+    code = 'for i in range({}):\n    ask(i, "a", "[]"); hear()\ndone("1")'
+    host = Echo()
+    assert probe(code.format(5), host=host, host_calls=5).outcome is Outcome.OK
+    assert len(host.asked) == 5
+    host = Echo()
+    report = probe(code.format(6), host=host, host_calls=5)
+    assert report.outcome is Outcome.CALL_LIMIT
+    assert len(host.asked) == 5
+    assert report.usage.host_calls == 5
+
+
 def test_a_worker_that_takes_no_replies_is_not_read() -> None:
     class Big(Echo):
         async def call(self, name: str, arguments: str) -> Reply:

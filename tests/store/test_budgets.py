@@ -1,10 +1,12 @@
-"""Budgets of a day and priority, held on the ledger."""
+"""Budgets of a day, expiry and priority, held on the ledger."""
 
 import pytest
 from tests.store.bench import OK, THROWN, Bench
 
 from lodger.engine.core.errors import InputError
 from lodger.engine.effects.finished import Finished
+from lodger.engine.store.lifecycle import leases
+from lodger.engine.store.queue import stops
 from lodger.sandbox.job import Usage
 from lodger.sandbox.outcome import Outcome
 
@@ -86,6 +88,20 @@ def test_an_allowance_that_makes_no_sense_is_refused(bench: Bench) -> None:
         bench.tenant(runs_per_day=-1)
     with pytest.raises(InputError, match="no limit"):
         bench.tenant(runs_per_year=1)
+
+
+def test_a_held_action_expires_without_anybody_claiming(bench: Bench) -> None:
+    bench.tenant()
+    bench.schedule(overlap="queue_all", expires_s=90)
+    for _ in range(2):
+        bench.clock.advance(60)
+        bench.tick()
+        bench.claim()
+    with bench.engine.context.database.write() as connection:
+        assert not leases.find_overdue(bench.engine.context, connection, bench.clock.us + 89_999_999).expiring
+        assert leases.find_overdue(bench.engine.context, connection, bench.clock.us + 90_000_000).expiring
+        assert len(stops.expire(connection, bench.clock.us + 90_000_000)) == 1
+    assert bench.states() == ["running", "expired"]
 
 
 def test_the_high_priority_goes_first_whatever_came_before(bench: Bench) -> None:

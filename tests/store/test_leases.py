@@ -5,6 +5,20 @@ from tests.store.bench import Bench
 
 from lodger.engine.core.errors import Conflict, NotFound
 from lodger.engine.store.lifecycle import leases
+from lodger.sandbox.outcome import Outcome
+
+
+def test_an_attempt_that_is_silent_past_its_deadline_is_taken_from_a_living_node(bench: Bench) -> None:
+    bench.tenant()
+    bench.engine.run_in("acme", "job", 0)
+    bench.claim()
+    for _ in range(21):
+        bench.clock.advance(3)
+        bench.renew()
+    assert bench.rescue().actions == ()
+    bench.clock.advance(3)
+    bench.renew()
+    assert [each.outcome for each in bench.rescue().actions] == [Outcome.WORKER_LOST]
 
 
 def test_suspending_stops_everything_and_resuming_accounts_the_pause(bench: Bench) -> None:

@@ -61,6 +61,14 @@ def test_a_diff_of_files(bench: Bench) -> None:
     ]
 
 
+def test_a_diff_tells_the_right_lines_far_down() -> None:
+    before = [f"line {number}" for number in range(1, 1001)]
+    after = [*before[:700], "new", *before[700:]]
+    reported = unified("\n".join(before), "\n".join(after)).splitlines()
+    assert reported[0] == "@@ -698,6 +698,7 @@"
+    assert "+new" in reported
+
+
 def test_hostile_sources_are_compared_in_bounded_work() -> None:
     lines = 200_000
     old = "\n".join(str(number % 7) for number in range(lines))

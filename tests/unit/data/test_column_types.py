@@ -75,5 +75,18 @@ def test_nothing_of_a_value_is_lost(bare: Shop, pictures: TableDataset) -> None:
         assert (ends[0]["min"][name], ends[0]["max"][name]) == (small, large), name
 
 
+def test_every_value_is_changed_and_unset(bare: Shop, pictures: TableDataset) -> None:
+    first = bare.attempt(TENANT)
+    made = ask(first, "db.insert", set="pictures", values={name: both[0] for name, both in VALUES.items()})["id"]
+    settle(bare, first)
+    for changes in ({name: both[1] for name, both in VALUES.items()}, dict.fromkeys(VALUES)):
+        attempt = bare.attempt(TENANT)
+        for name, value in changes.items():
+            ask(attempt, "db.update", set="pictures", id=made, changes={name: value})
+        settle(bare, attempt)
+        row = ask(bare.attempt(TENANT), "db.get", set="pictures", id=made)
+        assert {name: row[name] for name in VALUES} == changes
+
+
 def found(attempt: Any, asked: dict[str, Any]) -> set[str]:
     return {row["id"] for row in ask(attempt, "db.find", set="pictures", filter=asked)["rows"]}

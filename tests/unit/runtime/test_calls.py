@@ -78,3 +78,11 @@ def test_arguments_beyond_a_frame(run) -> None:
     assert reported.outcome == "script_error"
     assert "4096" in reported.error["message"]
     assert run(ASK + "echo.ask('ä'.repeat(3000))", frame_bytes=4096).outcome == "output_limit"
+
+
+def test_keys_of_answers_are_data(run) -> None:
+    source = ASK + "{ const v = await echo.ask(1); return [Object.keys(v), ({}).x === undefined] }"
+    assert run(source, answer=lambda name, arguments: (True, {"__proto__": {"x": 1}, "constructor": 2})).result == [
+        ["__proto__", "constructor"],
+        True,
+    ]

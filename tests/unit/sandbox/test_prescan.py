@@ -172,3 +172,25 @@ def test_pieces_see_the_depth_of_any_text(text: str, piece: int) -> None:
         patched.setattr(prescan, "_PIECE", piece)
         assert holds(text.encode(), max_depth=deep)
         assert deep == 0 or not holds(text.encode(), max_depth=deep - 1)
+
+
+@pytest.mark.parametrize("text", [b"[", b'"', b"1,", b'"a":', b"{"])
+def test_no_more_is_looked_at_than_refuses(text: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Hostile text is refused after a few pieces."""
+    looked = 0
+
+    class Counted:
+        def subn(self, by: bytes, piece: bytes) -> tuple[bytes, int]:
+            nonlocal looked
+            looked += len(piece)
+            return string.subn(by, piece)
+
+        def match(self, data: bytes, at: int) -> Any:
+            return string.match(data, at)
+
+    string = prescan.STRING
+    monkeypatch.setattr(prescan, "STRING", Counted())
+    with pytest.raises(JsonRefused):
+        require(text * 2_000_000, max_depth=64, max_values=10_000)
+    assert looked <= 200_000
+    assert (looked == 0) is (b'"' in text), "quotes are counted first"

@@ -140,6 +140,22 @@ def test_the_lock_file_and_the_table_pin_the_same() -> None:
         )
 
 
+def test_sources_are_searched_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    searched: list[str] = []
+    pattern = standard_modules.IMPORT
+
+    class Noted:
+        def findall(self, text: str) -> list[str]:
+            searched.append(text)
+            return pattern.findall(text)
+
+    monkeypatch.setattr(standard_modules, "IMPORT", Noted())
+    first, second = 'import "csv"; // once', "export default 1; // once"
+    for _ in range(3):
+        assert set(standard_modules.imported({"main.js": first, "b.js": second})) == {"csv", "papaparse"}
+    assert sorted(text for text in searched if "once" in text) == sorted((first, second))
+
+
 def test_a_worker_is_sent_what_a_script_imports_and_no_more() -> None:
     def sent(**files: str) -> bytes:
         return codec.bundle(Bundle({name.replace("_", "."): text for name, text in files.items()}))
