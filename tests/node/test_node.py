@@ -13,6 +13,17 @@ from lodger.engine.effects.finished import Finished
 from lodger.sandbox.outcome import Outcome
 
 
+async def test_deleting_a_tenant_kills_its_workers(tmp_path: Path) -> None:
+    script = Script(hang=True)
+    async with working(tmp_path, script) as (engine, node, signals):
+        asked = await engine.run_in("acme", "job", 0)
+        await signals.wait("started")
+        await engine.tenants.delete("acme")
+        async with asyncio.timeout(120):
+            await node.attempts.drained()
+        assert [claim.action_id for claim in script.killed] == [asked.id]
+
+
 async def test_an_executor_that_raises_is_our_fault_and_is_tried_again(tmp_path: Path) -> None:
     def answer(claim: Claim) -> Finished:
         if claim.attempt == 1:

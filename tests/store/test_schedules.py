@@ -1,4 +1,4 @@
-"""Edit and pause: at once, with what was owed accounted first."""
+"""Edit, pause, resume, delete: at once, with what was owed accounted first."""
 
 from datetime import datetime
 from zoneinfo import ZoneInfo
@@ -119,6 +119,36 @@ def test_a_pause_takes_effect_at_once_and_ends_by_itself(bench: Bench) -> None:
     bench.clock.advance(29)
     bench.tick()
     assert bench.states(schedule) == ["skipped", "ready"]
+
+
+def test_editing_a_paused_schedule_keeps_it_paused_and_accounts_its_slots(bench: Bench) -> None:
+    bench.tenant()
+    schedule = bench.schedule()
+    bench.engine.schedules.pause("acme", "s")
+    bench.clock.advance(125)
+    assert bench.engine.schedules.edit("acme", "s", rules="every 50s").state == "paused"
+    bench.clock.advance(100)
+    bench.engine.schedules.resume("acme", "s")
+    assert [bench.seconds(action) for action in bench.actions(schedule)] == [(60.0, 120.0), (175.0, 225.0)]
+
+
+def test_deleting_cancels_what_waits_and_lets_the_running_end(bench: Bench) -> None:
+    bench.tenant()
+    schedule = bench.schedule(overlap="queue_all")
+    bench.clock.advance(60)
+    bench.tick()
+    (running,) = bench.claim()
+    bench.clock.advance(60)
+    bench.tick()
+    bench.clock.advance(60)
+    assert bench.engine.schedules.delete("acme", "s").state == "deleted"
+    assert bench.states(schedule) == ["running", "cancelled", "cancelled"]
+    assert len(bench.commit(running).settled) == 1
+    bench.clock.advance(600)
+    assert bench.tick() == []
+    with pytest.raises(NotFound):
+        bench.engine.schedules.get("acme", "s")
+    bench.schedule()
 
 
 def test_names_are_the_tenants_own(bench: Bench) -> None:
